@@ -1,0 +1,59 @@
+# `make help` lists the targets. Everything runs in .venv, made from requirements.lock.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+INSTALLED := .venv/.installed
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help env repro paper test lint format bench lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+env: $(INSTALLED)  ## make .venv with the locked dependencies
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+	  echo "brittle needs Python 3.11; name one with: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 2; }
+	"$(PYTHON)" -m venv .venv
+	python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
+	python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
+	@touch $@
+
+repro: env  ## run whatever is out of date, and say what to look at
+	dvc repro
+	@dvc metrics show
+	@echo
+	@echo "Look at  plots/margin_flipped.png    one small vector flips every sample on the margin"
+	@echo "         plots/margin_training.png   how the networks got there"
+	@echo "         metrics/margin.json         the numbers above"
+	@echo "Then:    source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
+
+paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
+	dvc exp run --temp --name paper --force $$(python -m brittle.params presets/paper.yaml)
+	@echo "Compare:  dvc exp show     Bring it here:  dvc exp apply paper"
+
+test: env  ## all tests
+	pytest
+
+lint: env  ## ruff: lint and format
+	ruff check .
+	ruff format --check .
+
+format: env  ## let ruff rewrite the sources
+	ruff check --fix .
+	ruff format .
+
+bench: env  ## how fast: each benchmark against its named baseline, side by side
+	python benchmarks/flow.py
+
+lock: ## resolve the dependencies anew into requirements.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
+	rm -rf .venv.lock && "$(PYTHON)" -m venv .venv.lock
+	.venv.lock/bin/pip install --quiet --editable '.[dev]'
+	{ echo "# Made by 'make lock' from pyproject.toml."; \
+	  .venv.lock/bin/pip freeze --exclude-editable | sed -E 's/\+(cpu|cu[0-9]+)$$//' | grep -viE '^(nvidia-|cuda-|triton==)'; } > requirements.lock
+	rm -rf .venv.lock
+
+clean:  ## remove the environment and checkpoints (never data, models or the DVC cache)
+	rm -rf .venv .venv.lock .checkpoints

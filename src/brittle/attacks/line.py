@@ -1,0 +1,85 @@
+"""How far a depth-2 ReLU network must be followed along a line until its sign flips: exactly.
+
+Along x - y·c·u the network is piecewise linear in c with one breakpoint per neuron, so sorting the breakpoints gives
+every crossing of zero in closed form. No bisection, which would also miss that a sample may flip and flip back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+CHUNK = 1 << 22  # samples × neurons sorted at a time
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """Where y_i N(x_i - y_i c u) changes sign as c grows from 0, for n samples; one entry per change."""
+
+    n: int
+    starts_flipped: Tensor  # (n,) misclassified already at c = 0
+    sample: Tensor  # (e,)
+    c: Tensor  # (e,)
+    flips: Tensor  # (e,) from right to wrong (or back)
+
+    def first(self) -> Tensor:
+        """Each sample's smallest c that flips it; ∞ where none does."""  # (n,)
+        first = torch.full((self.n,), torch.inf, dtype=self.c.dtype, device=self.c.device)
+        first = first.scatter_reduce(0, self.sample[self.flips], self.c[self.flips], "amin")
+        return torch.where(self.starts_flipped, 0.0, first)
+
+    def flipped(self, c: Tensor) -> Tensor:
+        """The share of the samples flipped just beyond each c."""  # (g,) -> (g,)
+        change = torch.where(self.flips, 1, -1)
+        order = self.c.argsort()
+        count = torch.cat([change.new_zeros(1), change[order].cumsum(0)]) + self.starts_flipped.sum()
+        return count[torch.searchsorted(self.c[order], c, right=True)] / self.n
+
+    def all_at_once(self) -> float:
+        """The smallest c at which every sample is flipped: the y-axis of VYS Fig 1."""
+        candidates = torch.cat([self.c.new_zeros(1), self.c]).sort().values
+        everything = candidates[self.flipped(candidates) == 1]
+        return float(everything[0]) if len(everything) else float("inf")
+
+
+def crossings(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
+    """Every sign change of c ↦ y_i Σ_j v_j σ(a_ij - y_i c rate_j), c ≥ 0.
+
+    a: preactivations at the samples; rate: w_j·u. Use float64.
+    """  # (n, k), (k,), (k,), (n,)
+    rows = max(1, CHUNK // a.shape[1])
+    parts = [_chunk(a[i : i + rows], rate, v, y[i : i + rows]) for i in range(0, len(a), rows)]
+    offsets = range(0, len(a), rows)
+    return Crossings(
+        n=len(a),
+        starts_flipped=torch.cat([p.starts_flipped for p in parts]),
+        sample=torch.cat([p.sample + offset for p, offset in zip(parts, offsets, strict=True)]),
+        c=torch.cat([p.c for p in parts]),
+        flips=torch.cat([p.flips for p in parts]),
+    )
+
+
+def _chunk(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
+    s = -y[:, None] * rate  # (n, k) how fast each preactivation moves
+    yv = y[:, None] * v  # so that the network times its label is Σ_j yv_j σ(a_j + c s_j)
+    on = (a > 0) | ((a == 0) & (s > 0))
+    # A neuron switches, on or off, at c = -a/s > 0; either way the slope of the sum changes by yv·|s|.
+    ends = ((a > 0) & (s < 0)) | ((a < 0) & (s > 0))
+    breaks, order = torch.where(ends, -a / torch.where(ends, s, 1.0), torch.inf).sort(dim=1)
+    bends = torch.where(ends, yv * s.abs(), 0.0).gather(1, order)
+    slope = torch.cat([(yv * s * on).sum(1, keepdim=True), bends], dim=1).cumsum(1)  # (n, k + 1) segment by segment
+    nodes = torch.cat([breaks.new_zeros(len(a), 1), breaks], dim=1)  # where each segment starts
+    # Segments past the last switch have no start: give them length zero and the last slope, so that all stays finite.
+    last = nodes.masked_fill(nodes.isinf(), 0.0).amax(1, keepdim=True)
+    nodes = nodes.minimum(last)
+    start = (yv * a.relu()).sum(1, keepdim=True)
+    value = torch.cat([start, start + (slope[:, :-1] * nodes.diff(dim=1)).cumsum(1)], dim=1)  # at each node
+    wrong = value < 0
+    # After the last node there is a ray: it ends wrong if it falls for ever, right if it rises.
+    tail = torch.where(slope[:, -1:] == 0, wrong[:, -1:], slope[:, -1:] < 0)
+    changes = wrong != torch.cat([wrong[:, 1:], tail], dim=1)
+    sample, segment = changes.nonzero(as_tuple=True)
+    c = nodes[sample, segment] - value[sample, segment] / slope[sample, segment]
+    return Crossings(len(a), wrong[:, 0], sample, c, ~wrong[sample, segment])

@@ -1,0 +1,147 @@
+"""How every section of params.yaml is checked: once, at the door, with one line per wrong value."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+S = TypeVar("S", bound=BaseModel)
+
+
+class BadInput(Exception):
+    """Something the user gave us is wrong. Its text is the one line they read; the exit code is 2."""
+
+
+class Section(BaseModel):
+    """A section of params.yaml: every key is required, no other key is allowed, nothing is coerced."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check with the words that name it, so that an error can say what would have been allowed."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def check(value: Any) -> Any:
+            if not self.holds(value):
+                raise PydanticCustomError("rule", "must be {words}", {"words": self.words})
+            return value
+
+        return core_schema.no_info_before_validator_function(check, handler(source))
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return (_is_int(value) or isinstance(value, float)) and math.isfinite(value)
+
+
+def integer(least: int) -> Rule:
+    return Rule(f"an integer ≥ {least}", lambda v: _is_int(v) and v >= least)
+
+
+def number(words: str, holds: Callable[[float], bool]) -> Rule:
+    return Rule(f"a number {words}", lambda v: _is_number(v) and holds(v))
+
+
+def one_of(*choices: str) -> Rule:
+    return Rule(f"one of {', '.join(choices)}", lambda v: isinstance(v, str) and v in choices)
+
+
+def distinct_integers(least: int) -> Rule:
+    def holds(value: Any) -> bool:
+        ints = isinstance(value, list) and all(_is_int(v) and v >= least for v in value)
+        return ints and len(value) == len(set(value)) > 0
+
+    return Rule(f"a list of one or more different integers ≥ {least}", holds)
+
+
+def load(schema: type[S], path: str | os.PathLike[str] = "params.yaml") -> S:
+    """Read `path` as `schema`. Keys that `schema` does not know are left alone at the top level only.
+
+    ruamel.yaml reads YAML 1.2 as DVC does, so `1e-5` is a number to both.
+    """
+    name = Path(path).name
+    try:
+        content = YAML(typ="safe", pure=True).load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"{name}: cannot be read: {error.strerror}") from None
+    except (YAMLError, ValueError) as error:
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark else ""
+        raise BadInput(f"{name}: is not valid YAML{where}: {problem}") from None
+    if not isinstance(content, dict):
+        raise BadInput(f"{name}: must be a mapping of parameter names to values")
+    if schema.model_config.get("extra") != "forbid":
+        content = {key: value for key, value in content.items() if key in schema.model_fields}
+    try:
+        return schema.model_validate(content)
+    except ValidationError as failure:
+        lines = [_line(schema, error) for error in failure.errors(include_url=False)]
+        raise BadInput("\n".join(f"{name}: {line}" for line in lines)) from None
+
+
+def _line(schema: type[BaseModel], error: Any) -> str:
+    path = [str(part) for part in error["loc"]]
+    key = ".".join(path)
+    if error["type"] == "missing":
+        return f"{key}: is missing; must be {_words(schema, path)}"
+    if error["type"] == "extra_forbidden":
+        siblings = _section(schema, path[:-1]).model_fields
+        return f"{key}: is not a parameter; the parameters here are {', '.join(siblings)}"
+    if error["type"] == "rule":
+        return f"{key} = {error['input']}: {error['msg']}"
+    if error["type"] == "cross":  # a rule over several keys names its own key and value
+        return error["msg"]
+    return f"{key} = {error['input']}: must be a section with the keys {', '.join(_section(schema, path).model_fields)}"
+
+
+def _section(schema: type[BaseModel], path: list[str]) -> type[BaseModel]:
+    for part in path:
+        schema = schema.model_fields[part].annotation  # type: ignore[assignment]
+    return schema
+
+
+def _words(schema: type[BaseModel], path: list[str]) -> str:
+    field = _section(schema, path[:-1]).model_fields[path[-1]]
+    rules = [m for m in field.metadata if isinstance(m, Rule)]
+    return rules[0].words if rules else "a section"
+
+
+def cross(key: str, value: object, words: str) -> PydanticCustomError:
+    """The error of a rule that involves several keys; `key` is the one to change."""
+    return PydanticCustomError("cross", "{line}", {"line": f"{key} = {value}: {words}"})
+
+
+class Reads:
+    """A view of a section that records every key read through it (`margin.world`), for the honesty of dvc.yaml."""
+
+    def __init__(self, section: BaseModel, prefix: str = "", keys: set[str] | None = None) -> None:
+        self._section, self._prefix = section, prefix
+        self.keys: set[str] = set() if keys is None else keys
+
+    def __getattr__(self, name: str) -> Any:
+        derived = getattr(type(self._section), name, None)
+        if isinstance(derived, property):  # a derived value: record what it reads
+            return derived.fget(self)  # type: ignore[misc]
+        value = getattr(self._section, name)
+        if isinstance(value, BaseModel):
+            return Reads(value, f"{self._prefix}{name}.", self.keys)
+        self.keys.add(f"{self._prefix}{name}")
+        return value

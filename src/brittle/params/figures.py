@@ -1,0 +1,17 @@
+"""The section `figures`: how figures look. It changes no number."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from brittle.params.base import Section, integer, number
+from brittle.params.headline import Headline
+
+
+class Figures(Section):
+    dpi: Annotated[int, integer(50)]
+    font_size: Annotated[float, number("> 0", lambda v: v > 0)]
+
+
+class FigureParams(Headline):
+    figures: Figures

@@ -1,0 +1,53 @@
+"""The section `margin`: how the headline network's data are drawn and how it is trained (VYS §6)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import model_validator
+
+from brittle.params.base import Section, cross, integer, number, one_of
+from brittle.params.headline import Headline
+
+
+class Clusters(Section):
+    size: Annotated[int, integer(1)]
+    spread: Annotated[float, number("≥ 0 and < 1", lambda v: 0 <= v < 1)]
+
+
+class Flow(Section):
+    momentum: Annotated[float, number("≥ 0 and < 1", lambda v: 0 <= v < 1)]
+    max_steps: Annotated[int, integer(1)]
+
+
+class Protocol(Section):
+    batch: Annotated[int, integer(1)]
+    lr: Annotated[float, number("> 0", lambda v: v > 0)]
+    growth: Annotated[float, number("≥ 1", lambda v: v >= 1)]
+    every: Annotated[int, integer(1)]
+    max_steps: Annotated[int, integer(1)]
+
+
+class Margin(Section):
+    world: Annotated[str, one_of("sphere", "gaussian", "orthogonal", "clusters")]
+    clusters: Clusters
+    loss: Annotated[str, one_of("exponential", "logistic")]
+    log10_target: Annotated[float, number("< 0 (the loss must end below 1)", lambda v: v < 0)]
+    init_scale: Annotated[float, number("> 0", lambda v: v > 0)]
+    method: Annotated[str, one_of("flow", "protocol")]
+    flow: Flow
+    protocol: Protocol
+    slack: Annotated[float, number("≥ 1", lambda v: v >= 1)]
+
+
+class MarginParams(Headline):
+    margin: Margin
+
+    @model_validator(mode="after")
+    def _fits_the_world(self) -> Self:
+        world, size = self.margin.world, self.margin.clusters.size
+        if world == "orthogonal" and self.m > self.d:
+            raise cross("alpha", self.alpha, "must be ≤ 1 where margin.world is orthogonal (d axes hold d samples)")
+        if world == "clusters" and self.m < 2 * size:
+            raise cross("margin.clusters.size", size, f"must leave two clusters or more among m = {self.m} samples")
+        return self

@@ -1,0 +1,41 @@
+"""How far to go along a descent direction. A search knows nothing of where the direction came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+
+class HasLoss(Protocol):
+    ln_loss: Tensor  # (s,)
+
+
+P = TypeVar("P", bound=HasLoss)
+
+
+@dataclass(frozen=True)
+class Armijo(Generic[P]):
+    """Backtracking: shrink the step until the loss falls by `share` of what its slope promises."""
+
+    share: float = 0.5
+    shrink: float = 0.5
+    grow: float = 1.1  # the next search starts a little farther out than this one ended
+    most: int = 60
+
+    def __call__(self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor) -> tuple[Tensor, P]:
+        """The step taken by each network, and the point it leads to. A step of 0 means that none was found.
+
+        `slope` is the rate at which ln loss falls at t = 0. All networks of the batch search at once.
+        """  # (s,), (s,), (s,) -> (s,), point
+        for _ in range(self.most):
+            point = along(t)
+            enough = point.ln_loss <= ln_loss - self.share * t * slope
+            if bool(enough.all()):
+                return t, point
+            t = torch.where(enough, t, t * self.shrink)
+        t = torch.where(enough, t, 0.0)
+        return t, along(t)

@@ -1,0 +1,42 @@
+"""The state of a training run: all that its next step depends on, as named tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class NotReached(Exception):
+    """Training stopped short of its target."""
+
+
+@dataclass(kw_only=True)
+class State:
+    """Saved and restored, training goes on as if it had never stopped."""
+
+    ln_loss: Tensor  # (s,) of each network now
+    history: list[Tensor]  # and before each step so far, each (s,)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        history = torch.stack(self.history) if self.history else self.ln_loss[None][:0]
+        return {name: tensor.cpu().numpy() for name, tensor in (vars(self) | {"history": history}).items()}
+
+    @classmethod
+    def names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], device: torch.device) -> Self:
+        tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+        return cls(**tensors | {"history": list(tensors["history"])})
+
+    def unfinished(self, ln_target: float, max_steps: int) -> Tensor:
+        """Which networks have yet to reach the target; out of steps is out of luck."""  # (s,) bool
+        active = self.ln_loss > ln_target
+        if len(self.history) >= max_steps and bool(active.any()):
+            raise NotReached(f"ln loss {self.ln_loss.max():.4g} after {max_steps} steps, target {ln_target:.4g}")
+        return active

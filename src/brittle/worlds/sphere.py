@@ -1,0 +1,21 @@
+"""Uniform data on the sphere of radius √d (VYS §6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def points(d: int, m: int, rng: np.random.Generator) -> np.ndarray:
+    """m independent points, uniform on √d·S^(d-1)."""  # (m, d)
+    x = rng.standard_normal((m, d))
+    return x * (np.sqrt(d) / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def labels(m: int, rng: np.random.Generator) -> np.ndarray:
+    """m independent fair labels, ±1."""  # (m,)
+    return rng.choice([-1.0, 1.0], size=m)
+
+
+def sample(d: int, m: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """x ~ U(√d·S^(d-1)), y ~ U{±1}, independent of x."""  # (m, d), (m,)
+    return points(d, m, rng), labels(m, rng)
