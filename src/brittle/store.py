@@ -6,6 +6,7 @@ ever pickled, and nothing read here can execute code.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -72,7 +73,10 @@ def save_table(path: PathLike, table: pd.DataFrame) -> None:
 
 def load_table(path: PathLike, columns: Iterable[str]) -> pd.DataFrame:
     try:
-        table = pd.read_csv(existing(path))
+        text = existing(path).read_text(encoding="utf-8")
+        if not text.endswith("\n"):
+            raise ValueError("its last line is cut short")
+        table = pd.read_csv(io.StringIO(text))
     except (ValueError, OSError) as error:  # pandas' and codec errors are ValueErrors
         reason = str(error).splitlines()[0]
         raise BadInput(f"{path}: is not a csv table ({reason}); remove it and run `dvc repro`") from None

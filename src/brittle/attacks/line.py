@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 22  # samples × neurons sorted at a time
+ROUNDING = 1e-12  # relative, of a float64 sum over some thousand neurons
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,14 @@ def _chunk(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
     bends = torch.where(ends, yv * s.abs(), 0.0).gather(1, order)
     slope = torch.cat([(yv * s * on).sum(1, keepdim=True), bends], dim=1).cumsum(1)  # (n, k + 1) segment by segment
     nodes = torch.cat([breaks.new_zeros(len(a), 1), breaks], dim=1)  # where each segment starts
-    # Segments past the last switch have no start: give them length zero and the last slope, so that all stays finite.
-    last = nodes.masked_fill(nodes.isinf(), 0.0).amax(1, keepdim=True)
-    nodes = nodes.minimum(last)
+    # Segments past the last switch have no start: give them length zero, so that all stays finite.
+    nodes = nodes.minimum(nodes.masked_fill(nodes.isinf(), 0.0).amax(1, keepdim=True))
     start = (yv * a.relu()).sum(1, keepdim=True)
+    # A network whose neurons are all off is exactly 0, which is not a flip; the sums must not make it -1e-17.
+    largest_slope = (yv * s).abs().sum(1, keepdim=True)
+    slope = _clean(slope, largest_slope)
     value = torch.cat([start, start + (slope[:, :-1] * nodes.diff(dim=1)).cumsum(1)], dim=1)  # at each node
+    value = _clean(value, (yv * a).abs().sum(1, keepdim=True) + nodes * largest_slope)
     wrong = value < 0
     # After the last node there is a ray: it ends wrong if it falls for ever, right if it rises.
     tail = torch.where(slope[:, -1:] == 0, wrong[:, -1:], slope[:, -1:] < 0)
@@ -83,3 +87,8 @@ def _chunk(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
     sample, segment = changes.nonzero(as_tuple=True)
     c = nodes[sample, segment] - value[sample, segment] / slope[sample, segment]
     return Crossings(len(a), wrong[:, 0], sample, c, ~wrong[sample, segment])
+
+
+def _clean(sums: Tensor, terms: Tensor) -> Tensor:
+    """The sums, with zero for those that are only the rounding of the terms they add up."""
+    return torch.where(sums.abs() <= ROUNDING * terms, 0.0, sums)

@@ -1,0 +1,164 @@
+"""dvc.yaml tells the truth: a stage depends on exactly the modules it imports, the keys and the files it reads."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from brittle import store
+from brittle.params.base import Reads, load
+from conftest import ROOT
+
+SRC = ROOT / "src"
+STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
+# Each room imports only from rooms to its left.
+ROOMS = [
+    "params",
+    "store",
+    "rng",
+    "device",
+    "worlds",
+    "nets",
+    "train",
+    "attacks",
+    "probes",
+    "claims",
+    "figures",
+    "report",
+    "stages",
+    "scale",
+]
+MODULES = sorted((SRC / "brittle").rglob("*.py"))
+
+
+def file_of(module: str) -> Path | None:
+    """The file of a module of ours; packages here have no code of their own."""
+    path = (SRC / module.replace(".", "/")).with_suffix(".py")
+    return path if path.is_file() else None
+
+
+@cache
+def imported(file: Path) -> frozenset[Path]:
+    """The modules of ours that a file imports, at its top or inside a function."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(filter(None, (file_of(name) for name in names if name.split(".")[0] == "brittle")))
+
+
+def closure(file: Path) -> set[Path]:
+    found, todo = set(), [file]
+    while todo:
+        if (file := todo.pop()) not in found:
+            found.add(file)
+            todo += imported(file)
+    return found
+
+
+def keys(entries: list[Any]) -> set[str]:
+    """The names in a dvc.yaml list, whose entries are names or {name: options}."""
+    return {next(iter(entry)) if isinstance(entry, dict) else entry for entry in entries}
+
+
+def difference(stage: str, what: str, declared: set[str], true: set[str]) -> str:
+    add = [f"dvc.yaml: stage {stage}: add `- {line}` to {what}" for line in sorted(true - declared)]
+    remove = [f"dvc.yaml: stage {stage}: remove `- {line}` from {what}" for line in sorted(declared - true)]
+    return "\n".join(add + remove)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_depends_on_exactly_the_modules_it_imports(stage: str) -> None:
+    assert STAGES[stage]["cmd"] == f"PYTHONPATH=src python -m brittle.stages.{stage}"
+    declared = {dep for dep in keys(STAGES[stage]["deps"]) if dep.startswith("src/")}
+    true = {str(path.relative_to(ROOT)) for path in closure(SRC / f"brittle/stages/{stage}.py")}
+    assert declared == true, difference(stage, "deps", declared, true)
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[str]]]:
+    """Run every stage at a tiny scale; what each read of params.yaml and of the files, and what it wrote."""
+    folder = tmp_path_factory.mktemp("observed")
+    text = (ROOT / "params.yaml").read_text()
+    for key, value in {"d": "8", "width": "20", "seeds": "[0, 1]", "dpi": "50"}.items():
+        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{key}:")]
+        text = text.replace(line, f"{line.split(':')[0]}: {value}")
+    (folder / "params.yaml").write_text(text)
+
+    seen: dict[str, dict[str, set[str]]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        true_existing, true_replacing = store.existing, store.replacing
+        for stage in STAGES:  # dvc.yaml lists them in the order of the chain
+            module = importlib.import_module(f"brittle.stages.{stage}")
+            read: set[str] = set()
+            written: set[str] = set()
+            patch.setattr(store, "existing", lambda path, r=read: (r.add(str(path)), true_existing(path))[1])
+            patch.setattr(store, "replacing", lambda path, w=written: (w.add(str(path)), true_replacing(path))[1])
+            schema = module.main.__annotations__["params"]
+            params = Reads(load(getattr(module, schema)))
+            module.main(params)
+            seen[stage] = {"params": params.keys, "read": read, "written": written}
+    shutil.rmtree(folder)
+    return seen
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_declares_exactly_the_parameters_it_reads(stage: str, observed: dict) -> None:
+    declared, true = set(STAGES[stage].get("params", [])), observed[stage]["params"]
+    assert declared == true, difference(stage, "params", declared, true)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_declares_exactly_the_files_it_reads_and_writes(stage: str, observed: dict) -> None:
+    # data/params.checked is there for the order alone; params.yaml is read whole by the stage that checks it.
+    for_order = {"data/params.checked", "params.yaml"}
+    declared = {dep for dep in keys(STAGES[stage]["deps"]) if not dep.startswith("src/")} - for_order
+    assert declared == observed[stage]["read"], difference(stage, "deps", declared, observed[stage]["read"])
+    outs = set().union(*(keys(STAGES[stage].get(kind, [])) for kind in ("outs", "metrics", "plots")))
+    assert outs == observed[stage]["written"], difference(stage, "outs", outs, observed[stage]["written"])
+
+
+def test_every_chain_begins_after_the_parameters_are_checked() -> None:
+    made = {
+        out for stage in STAGES.values() for kind in ("outs", "metrics", "plots") for out in keys(stage.get(kind, []))
+    }
+    for name, stage in STAGES.items():
+        if name != "params":
+            assert keys(stage["deps"]) & made, f"stage {name} runs before its parameters are checked"
+
+
+def test_metrics_and_plots_are_in_git_and_not_in_the_cache() -> None:
+    for stage in STAGES.values():
+        for entry in stage.get("metrics", []) + stage.get("plots", []):
+            (options,) = entry.values()
+            assert options["cache"] is False
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(SRC / "brittle")))
+def test_a_module_imports_only_from_its_own_room_and_rooms_to_its_left(file: Path) -> None:
+    def room(path: Path) -> int:
+        return ROOMS.index(path.relative_to(SRC / "brittle").parts[0].removesuffix(".py"))
+
+    for other in imported(file):
+        assert room(other) <= room(file), f"{file.name} imports {other.relative_to(SRC)}, which is to its right"
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(SRC / "brittle")))
+def test_nothing_is_pickled_and_only_the_store_opens_files(file: Path) -> None:
+    text = file.read_text()
+    for word in ("import pickle", "torch.save(", "torch.load(", "np.load(", "np.save(", "joblib"):
+        assert word not in text, f"{file.name} has {word}"
+    if file.name not in ("store.py", "base.py"):
+        for word in ("open(", ".write_text(", ".write_bytes(", "to_csv(", "read_csv("):
+            assert word not in text, f"{file.name} writes or reads files past store.py"

@@ -1,0 +1,200 @@
+"""Bad parameters are turned away at the door, each with one line that names it and what is allowed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from brittle.params.__main__ import leaves
+from brittle.params.base import BadInput, Reads, load
+from brittle.params.schema import Schema
+from conftest import ENV, ROOT
+
+GOOD = YAML(typ="safe", pure=True).load(ROOT / "params.yaml")
+MISSING = object()
+
+
+def with_value(tmp_path: Path, key: str, value: object) -> Path:
+    """params.yaml with one key changed, added or (MISSING) removed."""
+    content = YAML(typ="safe", pure=True).load(ROOT / "params.yaml")
+    *path, last = key.split(".")
+    section = content
+    for part in path:
+        section = section[part]
+    if value is MISSING:
+        del section[last]
+    else:
+        section[last] = value
+    file = tmp_path / "params.yaml"
+    YAML(typ="safe", pure=True).dump(content, file)
+    return file
+
+
+NAN, INF = float("nan"), float("inf")
+BAD = [
+    ("d", -5, "d = -5: must be an integer ≥ 2"),
+    ("d", 0, "d = 0: must be an integer ≥ 2"),
+    ("d", 1, "d = 1: must be an integer ≥ 2"),
+    ("d", 100.5, "d = 100.5: must be an integer ≥ 2"),
+    ("d", 100.0, "d = 100.0: must be an integer ≥ 2"),
+    ("d", "100", "d = 100: must be an integer ≥ 2"),
+    ("d", True, "d = True: must be an integer ≥ 2"),
+    ("d", None, "d = None: must be an integer ≥ 2"),
+    ("d", [100, 200], "d = [100, 200]: must be an integer ≥ 2"),
+    ("d", NAN, "d = nan: must be an integer ≥ 2"),
+    ("d", MISSING, "d: is missing; must be an integer ≥ 2"),
+    ("alpha", 0, "alpha = 0: must be a number > 0"),
+    ("alpha", -1.5, "alpha = -1.5: must be a number > 0"),
+    ("alpha", NAN, "alpha = nan: must be a number > 0"),
+    ("alpha", INF, "alpha = inf: must be a number > 0"),
+    ("alpha", "one", "alpha = one: must be a number > 0"),
+    ("alpha", False, "alpha = False: must be a number > 0"),
+    ("alpha", 50.0, "alpha = 50.0: must give m = round(d**alpha) ≤ 10000000 samples (d = 100)"),
+    ("alpha", 1e308, "alpha = 1e+308: must give m = round(d**alpha) ≤ 10000000 samples (d = 100)"),
+    ("alpha", 0.01, "alpha = 0.01: must give m = round(d**alpha) ≥ 2 samples (d = 100)"),
+    ("width", 0, "width = 0: must be an integer ≥ 1"),
+    ("width", -1, "width = -1: must be an integer ≥ 1"),
+    ("width", 1e3, "width = 1000.0: must be an integer ≥ 1"),
+    ("width", "wide", "width = wide: must be an integer ≥ 1"),
+    ("seeds", [], "seeds = []: must be a list of one or more different integers ≥ 0"),
+    ("seeds", 3, "seeds = 3: must be a list of one or more different integers ≥ 0"),
+    ("seeds", [0, 0], "seeds = [0, 0]: must be a list of one or more different integers ≥ 0"),
+    ("seeds", [0, -1], "seeds = [0, -1]: must be a list of one or more different integers ≥ 0"),
+    ("seeds", [0.5], "seeds = [0.5]: must be a list of one or more different integers ≥ 0"),
+    ("seeds", ["a"], "seeds = ['a']: must be a list of one or more different integers ≥ 0"),
+    ("seeds", [[0]], "seeds = [[0]]: must be a list of one or more different integers ≥ 0"),
+    ("device", "gpu", "device = gpu: must be one of auto, cpu, cuda"),
+    ("device", 0, "device = 0: must be one of auto, cpu, cuda"),
+    ("device", None, "device = None: must be one of auto, cpu, cuda"),
+    ("margin", MISSING, "margin: is missing; must be a section"),
+    ("margin", 3, "margin = 3: must be a section with the keys world, clusters, loss"),
+    ("margin", [], "margin = []: must be a section with the keys world, clusters, loss"),
+    ("margin", None, "margin = None: must be a section with the keys world, clusters, loss"),
+    ("margin.world", "torus", "margin.world = torus: must be one of sphere, gaussian, orthogonal, clusters"),
+    ("margin.world", ["sphere"], "margin.world = ['sphere']: must be one of sphere"),
+    ("margin.loss", "hinge", "margin.loss = hinge: must be one of exponential, logistic"),
+    ("margin.loss", "Exponential", "margin.loss = Exponential: must be one of exponential, logistic"),
+    ("margin.log10_target", 0, "margin.log10_target = 0: must be a number < 0 (the loss must end below 1)"),
+    ("margin.log10_target", 3, "margin.log10_target = 3: must be a number < 0"),
+    ("margin.log10_target", -INF, "margin.log10_target = -inf: must be a number < 0"),
+    ("margin.log10_target", "1e-30", "margin.log10_target = 1e-30: must be a number < 0"),
+    ("margin.init_scale", 0.0, "margin.init_scale = 0.0: must be a number > 0"),
+    ("margin.method", "adam", "margin.method = adam: must be one of flow, protocol"),
+    ("margin.slack", 0.9, "margin.slack = 0.9: must be a number ≥ 1"),
+    ("margin.flow.momentum", 1.0, "margin.flow.momentum = 1.0: must be a number ≥ 0 and < 1"),
+    ("margin.flow.momentum", -0.1, "margin.flow.momentum = -0.1: must be a number ≥ 0 and < 1"),
+    ("margin.flow.max_steps", 0, "margin.flow.max_steps = 0: must be an integer ≥ 1"),
+    ("margin.flow.steps", 10, "margin.flow.steps: is not a parameter; the parameters here are momentum, max_steps"),
+    ("margin.protocol.lr", 0, "margin.protocol.lr = 0: must be a number > 0"),
+    ("margin.protocol.growth", 0.9, "margin.protocol.growth = 0.9: must be a number ≥ 1"),
+    ("margin.protocol.batch", 0, "margin.protocol.batch = 0: must be an integer ≥ 1"),
+    ("margin.protocol.every", 1.5, "margin.protocol.every = 1.5: must be an integer ≥ 1"),
+    ("margin.clusters.size", 0, "margin.clusters.size = 0: must be an integer ≥ 1"),
+    ("margin.clusters.spread", 1, "margin.clusters.spread = 1: must be a number ≥ 0 and < 1"),
+    ("margin.clusters", MISSING, "margin.clusters: is missing; must be a section"),
+    ("margin.widht", 5, "margin.widht: is not a parameter; the parameters here are world, clusters, loss"),
+    ("dd", 5, "dd: is not a parameter; the parameters here are"),
+    ("figures.dpi", 0, "figures.dpi = 0: must be an integer ≥ 50"),
+    ("figures.font_size", -1, "figures.font_size = -1: must be a number > 0"),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "line"), BAD, ids=[f"{k}={v if v is not MISSING else ''}" for k, v, _ in BAD])
+def test_bad_value_gives_one_line(tmp_path: Path, key: str, value: object, line: str) -> None:
+    with pytest.raises(BadInput) as error:
+        load(Schema, with_value(tmp_path, key, value))
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith(f"params.yaml: {line}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"margin.world": "orthogonal", "alpha": 1.5}, "alpha = 1.5: must be ≤ 1 where margin.world is orthogonal"),
+        (
+            {"margin.world": "clusters", "margin.clusters.size": 60},
+            "margin.clusters.size = 60: must leave two clusters or more among m = 100 samples",
+        ),
+    ],
+)
+def test_values_that_do_not_fit_together_give_one_line(tmp_path: Path, changes: dict, line: str) -> None:
+    content = YAML(typ="safe", pure=True).load(ROOT / "params.yaml")
+    for key, value in changes.items():
+        *path, last = key.split(".")
+        section = content
+        for part in path:
+            section = section[part]
+        section[last] = value
+    YAML(typ="safe", pure=True).dump(content, tmp_path / "params.yaml")
+    with pytest.raises(BadInput, match=f"^params.yaml: {line.replace('(', '[(]')}"):
+        load(Schema, tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "params.yaml: must be a mapping of parameter names to values"),
+        ("- 1\n- 2\n", "params.yaml: must be a mapping of parameter names to values"),
+        ("d: [1, 2\n", "params.yaml: is not valid YAML at line"),
+        ("d: 1\nd: 2\n", "params.yaml: is not valid YAML at line"),
+        ("d: !!python/object/apply:os.system ['true']\n", "params.yaml: is not valid YAML"),
+        ("d: \x00\n", "params.yaml: is not valid YAML"),
+    ],
+)
+def test_a_file_that_is_no_parameter_file_gives_one_line(tmp_path: Path, text: str, line: str) -> None:
+    (tmp_path / "params.yaml").write_text(text)
+    with pytest.raises(BadInput) as error:
+        load(Schema, tmp_path / "params.yaml")
+    assert str(error.value).startswith(line)
+    assert "\n" not in str(error.value)
+
+
+def test_two_bad_values_give_two_lines(tmp_path: Path) -> None:
+    text = with_value(tmp_path, "d", -5).read_text().replace("width: 1000", "width: 0")
+    (tmp_path / "params.yaml").write_text(text)
+    with pytest.raises(BadInput) as error:
+        load(Schema, tmp_path / "params.yaml")
+    assert len(str(error.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("stage", ["params", "margin_data", "margin_train", "margin_attack", "margin_figures"])
+def test_a_stage_exits_with_2_and_touches_nothing(tmp_path: Path, stage: str) -> None:
+    with_value(tmp_path, "d", -5)
+    command = [sys.executable, "-m", f"brittle.stages.{stage}"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "params.yaml: d = -5: must be an integer ≥ 2\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]
+
+
+@pytest.mark.parametrize("file", ["params.yaml", "presets/paper.yaml"])
+def test_our_own_parameter_files_fit_the_schema(file: str) -> None:
+    assert load(Schema, ROOT / file).model_dump().keys() == GOOD.keys()
+
+
+def test_numbers_are_read_as_dvc_reads_them() -> None:
+    assert load(Schema, ROOT / "params.yaml").margin.protocol.lr == 1e-5  # YAML 1.1 would make `1e-5` a text
+
+
+def test_every_parameter_has_a_comment() -> None:
+    lines = (ROOT / "params.yaml").read_text().splitlines()
+    for key, _ in leaves(GOOD):
+        (line,) = [line for line in lines if line.split("#")[0].strip().startswith(f"{key.split('.')[-1]}:")][:1]
+        assert "#" in line, f"params.yaml: {key} has no comment"
+
+
+def test_preset_becomes_dvc_arguments() -> None:
+    command = [sys.executable, "-m", "brittle.params", "presets/paper.yaml"]
+    out = subprocess.run(command, cwd=ROOT, env=ENV, capture_output=True, text=True, check=True).stdout
+    assert out == "-S d=1000 -S figures.dpi=300\n"
+
+
+def test_reads_records_keys_and_what_derived_values_read() -> None:
+    params = Reads(load(Schema, ROOT / "params.yaml"))
+    assert params.m == 100
+    assert params.margin.flow.momentum == 0.7
+    assert params.keys == {"d", "alpha", "margin.flow.momentum"}

@@ -1,0 +1,77 @@
+"""A training stage that is killed goes on where it was, to the very same bytes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ENV, ROOT
+
+# The stage as it is, but with a checkpoint every fifth of a second.
+DRIVER = """
+import runpy
+from brittle.stages import progress
+progress.SECONDS = 0.2
+runpy.run_module("brittle.stages.margin_train", run_name="__main__")
+"""
+SETTINGS = {
+    "flow": {"log10_target": "-1000", "momentum": "0.0"},
+    "protocol": {"method": "protocol", "every": "20"},
+}
+OUTPUTS = ["models/margin.safetensors", "plots/margin_training.csv"]
+
+
+def prepared(folder: Path, method: str) -> Path:
+    folder.mkdir()
+    text = (ROOT / "params.yaml").read_text()
+    for key, value in ({"d": "20", "width": "50", "seeds": "[0, 1]"} | SETTINGS[method]).items():
+        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{key}:")]
+        text = text.replace(line, f"{line.split(':')[0]}: {value}")
+    (folder / "params.yaml").write_text(text)
+    subprocess.run([sys.executable, "-m", "brittle.stages.margin_data"], cwd=folder, env=ENV, check=True)
+    return folder
+
+
+@pytest.mark.parametrize(("method", "blow"), [("flow", signal.SIGKILL), ("protocol", signal.SIGTERM)])
+def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, method: str, blow: signal.Signals) -> None:
+    whole, killed = prepared(tmp_path / "whole", method), prepared(tmp_path / "killed", method)
+    subprocess.run([sys.executable, "-m", "brittle.stages.margin_train"], cwd=whole, env=ENV, check=True)
+
+    stage = subprocess.Popen([sys.executable, "-c", DRIVER], cwd=killed, env=ENV)
+    deadline = time.monotonic() + 60
+    while not list(killed.glob(".checkpoints/*.safetensors")):
+        assert stage.poll() is None, "the stage ended before its first checkpoint"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.5)
+    assert stage.poll() is None, "the stage ended before it could be killed"
+    stage.send_signal(blow)
+    stage.wait()
+    assert not (killed / "models").exists()
+
+    command = [sys.executable, "-m", "brittle.stages.margin_train"]
+    again = subprocess.run(command, cwd=killed, env=ENV, check=True, capture_output=True, text=True)
+    assert again.stderr.startswith("going on from .checkpoints/margin_train-")
+    for name in OUTPUTS:
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+    assert list(killed.glob(".checkpoints/*")) == []
+
+
+def test_a_checkpoint_of_other_parameters_is_not_used(tmp_path: Path) -> None:
+    folder = prepared(tmp_path / "stage", "flow")
+    stage = subprocess.Popen([sys.executable, "-c", DRIVER], cwd=folder, env=ENV)
+    while not list(folder.glob(".checkpoints/*.safetensors")):
+        assert stage.poll() is None
+        time.sleep(0.01)
+    stage.kill()
+    stage.wait()
+    text = (folder / "params.yaml").read_text()
+    (folder / "params.yaml").write_text(text.replace("log10_target: -1000", "log10_target: -20"))
+    command = [sys.executable, "-m", "brittle.stages.margin_train"]
+    done = subprocess.run(command, cwd=folder, env=ENV, check=True, capture_output=True, text=True)
+    assert done.stderr == ""

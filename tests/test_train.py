@@ -1,0 +1,240 @@
+"""Training against slow, obvious versions of itself; and both methods against each other."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, getcontext
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from brittle.nets.two_layer import TwoLayer, initial
+from brittle.probes.margin import on_margin, probe
+from brittle.rng import rng
+from brittle.train import flow, protocol
+from brittle.train.losses import ln_loss
+from brittle.train.spaces import GramSpace, WeightSpace, cheapest
+from brittle.train.state import NotReached
+from brittle.worlds import clusters, sphere
+
+PROTOCOL = {"batch": 5000, "lr": 1e-5, "growth": 1.1, "every": 100, "max_steps": 200_000}
+
+
+def problem(
+    d: int, m: int, width: int, seeds: range, dtype: torch.dtype = torch.float64
+) -> tuple[Tensor, Tensor, TwoLayer]:
+    x, y = zip(*(sphere.sample(d, m, rng(s, "data")) for s in seeds), strict=True)
+    net = initial(d, width, 1.0, [rng(s, "init") for s in seeds])
+    return torch.from_numpy(np.stack(x)).to(dtype), torch.from_numpy(np.stack(y)).to(dtype), net.to(dtype)
+
+
+def ln10(power: float) -> float:
+    return power * math.log(10)
+
+
+def autograd_ln_loss(x: Tensor, y: Tensor, w: Tensor, b: Tensor, v: Tensor, loss: str) -> Tensor:
+    q = y * ((x @ w.T + b).relu() @ v)
+    each = -q if loss == "exponential" else torch.nn.functional.softplus(-q).log()
+    return torch.logsumexp(each, 0) - math.log(len(y))
+
+
+def slow_flow(
+    x: Tensor, y: Tensor, net: TwoLayer, loss: str, ln_target: float, momentum: float
+) -> tuple[list[Tensor], int]:
+    """Descent on ln loss by autograd: one network, no Gram matrix, no carried preactivations."""
+    theta = [p[0].clone() for p in (net.w, net.b, net.v)]
+    last = [torch.zeros_like(p) for p in theta]
+    t, age, steps = 1.0, 0, 0
+    while (now := float(autograd_ln_loss(x, y, *theta, loss))) > ln_target:
+        assert steps < 5000
+        beta = min(age / (age + 3), momentum)
+        ahead = [(p + beta * s).requires_grad_() for p, s in zip(theta, last, strict=True)]
+        value = autograd_ln_loss(x, y, *ahead, loss)
+        grads = torch.autograd.grad(value, ahead)
+        slope = float(sum((g * g).sum() for g in grads))
+        with torch.no_grad():
+            while True:
+                trial = [p - t * g for p, g in zip(ahead, grads, strict=True)]
+                reached = float(autograd_ln_loss(x, y, *trial, loss))
+                if reached <= float(value) + (0.5 if t * slope < 0.01 else -0.5) * t * slope:
+                    break
+                t *= 0.5
+        if reached > now and beta > 0:
+            trial, age = theta, -1
+        last = [p - q for p, q in zip(trial, theta, strict=True)]
+        theta, t, age, steps = trial, t * 1.1, age + 1, steps + 1
+    return theta, steps
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("momentum", [0.0, 0.7])
+@pytest.mark.parametrize(("d", "m"), [(12, 8), (8, 18)])
+def test_flow_takes_the_steps_of_plain_autograd_descent(loss: str, momentum: float, d: int, m: int) -> None:
+    x, y, net = problem(d, m, 100, range(1))
+    theta, steps = slow_flow(x[0], y[0], net, loss, ln10(-8), momentum)
+    trained, state = flow.train(x, y, net, loss=loss, ln_target=ln10(-8), momentum=momentum, max_steps=10_000)
+    assert len(state.history) == steps
+    for ours, slow in zip((trained.w, trained.b, trained.v), theta, strict=True):
+        torch.testing.assert_close(ours[0], slow, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_protocol_takes_the_steps_of_torch_sgd(loss: str) -> None:
+    x, y, net = problem(5, 12, 20, range(1))
+    w, b, v = (p[0].clone().requires_grad_() for p in (net.w, net.b, net.v))
+    optimiser = torch.optim.SGD([w, b, v], lr=0.05)
+    schedule = torch.optim.lr_scheduler.StepLR(optimiser, step_size=10, gamma=1.1)
+    for _ in range(100):
+        optimiser.zero_grad()
+        autograd_ln_loss(x[0], y[0], w, b, v, loss).exp().backward()
+        optimiser.step()
+        schedule.step()
+    states: list[protocol.ProtocolState] = []
+    with pytest.raises(NotReached):
+        protocol.train(
+            x, y, net, loss=loss, ln_target=-1e9, batch=12, lr=0.05, growth=1.1, every=10, max_steps=100,
+            watch=lambda state: states.append(state),
+        )  # fmt: skip
+    torch.testing.assert_close(states[-1].w[0, :-1].T, w.detach(), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(states[-1].w[0, -1], b.detach(), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(states[-1].v[0], v.detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_protocol_batches_cover_the_data_once_an_epoch() -> None:
+    rows = torch.cat([protocol._batch(m=100, batch=25, n=n) for n in range(4, 8)])
+    assert sorted(rows.tolist()) == list(range(100))
+    assert not torch.equal(protocol._batch(100, 25, 4), protocol._batch(100, 25, 0))
+
+
+def test_protocol_in_batches_reaches_the_target_on_all_the_data() -> None:
+    x, y, net = problem(20, 30, 100, range(2))
+    settings = PROTOCOL | {"batch": 10, "lr": 1e-2, "every": 10}
+    trained, state = protocol.train(x, y, net, loss="exponential", ln_target=ln10(-8), **settings)
+    assert (ln_loss(y * trained(x), "exponential")[0] <= ln10(-8)).all()
+
+
+@pytest.mark.parametrize("m", [6, 19, 20, 40])
+def test_gram_space_and_weight_space_give_the_same_network(m: int) -> None:
+    x, y, net = problem(10, m, 40, range(2))
+    how = {"loss": "exponential", "ln_target": ln10(-10), "momentum": 0.7, "max_steps": 10_000}
+    weights, _ = flow.train(x, y, net, space=WeightSpace(x, net), **how)
+    gram, _ = flow.train(x, y, net, space=GramSpace(x, net), **how)
+    torch.testing.assert_close(gram.w, weights.w, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(gram(x), weights(x), rtol=1e-9, atol=1e-9)
+    assert isinstance(cheapest(x, net), GramSpace if m < 20 else WeightSpace)
+
+
+def test_networks_side_by_side_are_those_trained_alone() -> None:
+    x, y, net = problem(10, 12, 40, range(3))
+    how = {"loss": "exponential", "ln_target": ln10(-30), "momentum": 0.7, "max_steps": 10_000}
+    together, _ = flow.train(x, y, net, **how)
+    for i in range(3):
+        one = slice(i, i + 1)
+        alone, _ = flow.train(x[one], y[one], TwoLayer(net.w[one], net.b[one], net.v[one]), **how)
+        torch.testing.assert_close(together.w[one], alone.w, rtol=1e-7, atol=1e-9)
+        torch.testing.assert_close(together.v[one], alone.v, rtol=1e-7, atol=1e-9)
+
+
+def test_protocol_plain_flow_and_accelerated_flow_reach_the_same_network() -> None:
+    """Same c within 2 %, same margin set within 2 % of the samples, seed by seed: the paper's c does not depend on ours."""
+    d, m, seeds = 60, 60, range(4)
+    x, y, net = problem(d, m, 300, seeds, torch.float32)
+    how = {"loss": "exponential", "ln_target": ln10(-30)}
+    nets = {
+        "protocol": protocol.train(x, y, net, **how, **PROTOCOL)[0],
+        "plain": flow.train(x, y, net, **how, momentum=0.0, max_steps=10_000)[0],
+        "accelerated": flow.train(x, y, net, **how, momentum=0.7, max_steps=10_000)[0],
+    }
+    x, y = x.double(), y.double()
+    c, margin = {}, {}
+    for name, trained in nets.items():
+        trained = trained.to(torch.float64)
+        probes = [
+            probe(TwoLayer(*(p[i : i + 1] for p in vars(trained).values())), x[i], y[i], 1.1, torch.ones(d).double())
+            for i in seeds
+        ]
+        c[name] = np.array([p.c for p in probes])
+        margin[name] = torch.stack([p.margin for p in probes])
+    for name in ("plain", "accelerated"):
+        np.testing.assert_allclose(c[name], c["protocol"], rtol=0.02, err_msg=name)
+        assert float((margin[name] != margin["protocol"]).double().mean()) <= 0.02, name
+    np.testing.assert_allclose(c["plain"], c["protocol"], rtol=0.01)  # plain descent is the path itself
+
+
+def test_exact_c_of_a_trained_network_agrees_with_bisection() -> None:
+    x, y, net = problem(30, 30, 100, range(1))
+    trained, _ = flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=10_000)
+    found = probe(trained, x[0], y[0], 1.1, torch.ones(30).double())
+    on = on_margin(y * trained(x), 1.1)[0]
+    xi, yi = x[0][on], y[0][on]
+    z = (yi[:, None] * xi).sum(0)
+    low, high = 0.0, math.sqrt(30)
+    for _ in range(60):
+        c = (low + high) / 2
+        all_flipped = bool((yi * trained((xi - c * yi[:, None] * z / z.norm())[None])[0] < 0).all())
+        low, high = (low, c) if all_flipped else (c, high)
+    assert found.c == pytest.approx(high, abs=1e-10)
+
+
+def test_a_narrow_network_in_low_dimension_slides_along_its_kinks() -> None:
+    """Descent that insists on falling creeps up to a kink here and stands still at ln loss -2.3 and -6.8."""
+    x, y, net = problem(6, 14, 60, range(6))
+    trained, _ = flow.train(x, y, net, loss="exponential", ln_target=ln10(-8), momentum=0.0, max_steps=20_000)
+    assert (y * trained(x) > 0).all()
+
+
+def test_a_target_of_1e_minus_10000_is_an_ordinary_parameter() -> None:
+    x, y, net = problem(20, 10, 50, range(2), torch.float32)
+    trained, state = flow.train(x, y, net, loss="logistic", ln_target=ln10(-10_000), momentum=0.7, max_steps=100_000)
+    assert (ln_loss(y * trained(x), "logistic")[0] <= ln10(-10_000) * (1 - 1e-5)).all()
+    assert torch.isfinite(trained.w).all()
+
+
+def test_ln_loss_falls_at_every_step_of_flow() -> None:
+    x, y, net = problem(20, 40, 100, range(3))
+    _, state = flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=10_000)
+    assert (torch.stack(state.history).diff(dim=0) <= 1e-9).all()
+
+
+def test_flow_that_runs_out_of_steps_says_how_far_it_got() -> None:
+    x, y, net = problem(10, 10, 20, range(1))
+    with pytest.raises(NotReached, match=r"^ln loss .* after 3 steps, target -69.08$"):
+        flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=3)
+
+
+def test_flow_that_cannot_descend_says_so() -> None:
+    # Two equal samples of opposite labels: the loss cannot fall below 1.
+    x = torch.ones(1, 2, 3, dtype=torch.float64)
+    y = torch.tensor([[1.0, -1.0]], dtype=torch.float64)
+    net = initial(3, 10, 1.0, [rng(0, "init")]).to(torch.float64)
+    with pytest.raises(NotReached):
+        flow.train(x, y, net, loss="exponential", ln_target=-1.0, momentum=0.7, max_steps=2000)
+
+
+@given(q=st.lists(st.floats(-300, 300), min_size=1, max_size=5), kind=st.sampled_from(["exponential", "logistic"]))
+def test_ln_loss_and_its_gradient_agree_with_fifty_digits(q: list[float], kind: str) -> None:
+    getcontext().prec = 350
+    tails = [(-Decimal(v)).exp() for v in q]
+    each = tails if kind == "exponential" else [(1 + t).ln() for t in tails]
+    slopes = tails if kind == "exponential" else [t / (1 + t) for t in tails]
+    ln, pull = ln_loss(torch.tensor([q], dtype=torch.float64), kind)
+    assert float(ln) == pytest.approx(float((sum(each) / len(q)).ln()), rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(pull[0], [float(s / sum(each)) for s in slopes], rtol=1e-9, atol=1e-300)
+
+
+def test_margin_set_is_the_papers_definition() -> None:
+    assert on_margin(torch.tensor([2.0, 2.2, 2.21, 5.0]), 1.1).tolist() == [True, True, False, False]
+
+
+def test_clustered_data_attain_the_margin_on_a_few_nearly_orthogonal_samples() -> None:
+    """The premise of Cor 4.1: the margin set is smaller than the data and consists of cluster centres."""
+    x, y = (torch.from_numpy(a)[None] for a in clusters.sample(100, 100, 10, 0.1, rng(0, "data")))
+    net = initial(100, 300, 1.0, [rng(0, "init")]).to(torch.float64)
+    trained, _ = flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=10_000)
+    (on,) = on_margin(y * trained(x), 1.1)
+    assert 2 <= int(on.sum()) < 50
+    assert on.nonzero().flatten().remainder(10).eq(0).all()
