@@ -24,8 +24,8 @@ def metrics(repo: Repo) -> dict[str, float]:
 
 
 def test_the_committed_lock_file_is_what_this_code_and_these_parameters_give(fresh: Repo) -> None:
-    # --allow-missing: a clone has no data; DVC then compares hashes with dvc.lock alone. Past the first stale stage it may
-    # stop for want of that data, so the answer is in what it prints, not in its exit code.
+    # --allow-missing: a clone has no data; DVC then compares hashes with dvc.lock alone. Past the first stale stage it
+    # may stop for want of that data, so what it prints comes before its exit code.
     command = ["dvc", "repro", "--allow-missing", "--dry"]
     done = subprocess.run(command, cwd=fresh.path, env=ENV, capture_output=True, text=True)
     out = done.stdout + done.stderr
@@ -88,7 +88,6 @@ def test_metrics_and_plots_diff_between_branches_show_the_change(repo: Repo) -> 
     assert "margin.c.mean" in table
     repo.run("dvc", "plots", "diff", "main", "smaller", "--out", "compared")
     page = (repo.path / "compared/index.html").read_text()
-    print(page[:3000])
     assert "One vector flips every sample on the margin" in page
     assert '"rev": "smaller"' in page
     images = [path.name for path in (repo.path / "compared/static").iterdir()]

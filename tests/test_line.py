@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,8 +61,8 @@ def test_every_crossing_is_where_bisection_finds_it(seed: int, k: int) -> None:
     found = along(net, x, y, u)
     for i in range(len(y)):
         own = found.c[found.sample == i].sort().values.tolist()
-        brackets = [0.0, *((a + b) / 2 for a, b in zip(own, own[1:], strict=False)), 2 * max(own, default=0) + 1]
-        for c, low, high in zip(own, brackets, brackets[1:], strict=False):
+        brackets = [0.0, *((a + b) / 2 for a, b in pairwise(own)), 2 * max(own, default=0) + 1]
+        for c, (low, high) in zip(own, pairwise(brackets), strict=False):
             starts_wrong = float(signed(net, x, y, u, low)[i]) < 0
             for _ in range(80):
                 middle = (low + high) / 2
@@ -93,8 +94,9 @@ def test_a_network_that_never_flips_has_no_finite_c() -> None:
 
 
 def test_the_worked_example_flips_where_the_closed_form_says() -> None:
-    """§5.1's N': v_j = y_j, w_j = x_j/d, b = 0. Along z = Σ y_i x_i each sample's neuron dies linearly and every
-    neuron of the other class rises: N'(x_i - y_i c z/‖z‖)·y_i = (1 - t)⁺ - t·d/2 with t = c/d, zero at t = 2/(d + 2)."""
+    """§5.1's N': v_j = y_j, w_j = x_j/d, b = 0. Along z = Σ y_i x_i each sample's own neuron dies linearly and every
+    neuron of the other class rises: y_i N'(x_i - y_i c z/‖z‖) = (1 - t)⁺ - t·d/2 with t = c/d, zero at t = 2/(d + 2).
+    """
     d = 8
     x = math.sqrt(d) * torch.eye(d, dtype=torch.float64)
     y = torch.tensor([1.0] * (d // 2) + [-1.0] * (d // 2), dtype=torch.float64)

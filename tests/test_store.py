@@ -68,9 +68,14 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(
 
 def test_an_interrupted_block_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), store.replacing(tmp_path / "a") as temporary:
-        temporary.write_bytes(b"half")
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with store.replacing(tmp_path / "a") as temporary:
+            temporary.write_bytes(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
 
 

@@ -113,7 +113,7 @@ def test_protocol_batches_cover_the_data_once_an_epoch() -> None:
 def test_protocol_in_batches_reaches_the_target_on_all_the_data() -> None:
     x, y, net = problem(20, 30, 100, range(2))
     settings = PROTOCOL | {"batch": 10, "lr": 1e-2, "every": 10}
-    trained, state = protocol.train(x, y, net, loss="exponential", ln_target=ln10(-8), **settings)
+    trained, _ = protocol.train(x, y, net, loss="exponential", ln_target=ln10(-8), **settings)
     assert (ln_loss(y * trained(x), "exponential")[0] <= ln10(-8)).all()
 
 
@@ -140,7 +140,7 @@ def test_networks_side_by_side_are_those_trained_alone() -> None:
 
 
 def test_protocol_plain_flow_and_accelerated_flow_reach_the_same_network() -> None:
-    """Same c within 2 %, same margin set within 2 % of the samples, seed by seed: the paper's c does not depend on ours."""
+    """Same c within 2 %, same margin set within 2 % of the samples, seed by seed."""
     d, m, seeds = 60, 60, range(4)
     x, y, net = problem(d, m, 300, seeds, torch.float32)
     how = {"loss": "exponential", "ln_target": ln10(-30)}
@@ -189,7 +189,7 @@ def test_a_narrow_network_in_low_dimension_slides_along_its_kinks() -> None:
 
 def test_a_target_of_1e_minus_10000_is_an_ordinary_parameter() -> None:
     x, y, net = problem(20, 10, 50, range(2), torch.float32)
-    trained, state = flow.train(x, y, net, loss="logistic", ln_target=ln10(-10_000), momentum=0.7, max_steps=100_000)
+    trained, _ = flow.train(x, y, net, loss="logistic", ln_target=ln10(-10_000), momentum=0.7, max_steps=100_000)
     assert (ln_loss(y * trained(x), "logistic")[0] <= ln10(-10_000) * (1 - 1e-5)).all()
     assert torch.isfinite(trained.w).all()
 
