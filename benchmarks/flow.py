@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import textbook
 import torch
 from torch import Tensor
 
+import textbook
 from brittle.device import pick
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes.margin import probe
