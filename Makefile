@@ -23,15 +23,15 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 repro: env  ## run whatever is out of date, and say what to look at
 	dvc repro
-	@dvc metrics show
-	@echo
+	@cat metrics/margin.json
 	@echo "Look at  plots/margin_flipped.png    one small vector flips every sample on the margin"
 	@echo "         plots/margin_training.png   how the networks got there"
 	@echo "         metrics/margin.json         the numbers above"
 	@echo "Then:    source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
-	dvc exp run --temp --name paper --force $$(python -m brittle.params presets/paper.yaml)
+	changes=$$(python -m brittle.params presets/paper.yaml); \
+	BRITTLE_CHECKPOINTS=$(CURDIR)/.checkpoints dvc exp run --temp --name paper --force $$changes
 	@echo "Compare:  dvc exp show     Bring it here:  dvc exp apply paper"
 
 test: env  ## all tests

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+import torch
 from ruamel.yaml import YAML
 
 from conftest import ENV, ROOT, Repo
@@ -110,6 +112,34 @@ def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, t
     assert (clone.path / model).read_bytes() == (repo.path / model).read_bytes()
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_missed_before_anything_is_touched(repo: Repo) -> None:
+    repo.set("device", "cuda")
+    out = repo.run("dvc", "repro", fails=True)
+    assert out.count("params.yaml: device = cuda: this machine has no CUDA device; use auto or cpu") == 1
+    assert (repo.path / "models/margin.safetensors").exists()
+    assert repo.run("git", "status", "--short").split() == ["M", "params.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("log10_target", "-0.01", "margin_attack: seed 0: "),
+        ("max_steps", "3", "margin_train: stopped at ln loss"),
+    ],
+)
+def test_training_that_falls_short_says_so_in_one_line(
+    fresh: Repo, tmp_path: Path, key: str, value: str, line: str
+) -> None:
+    repo = fresh.copy(tmp_path / "brittle")
+    text = (repo.path / "params.yaml").read_text()
+    (repo.path / "params.yaml").write_text(re.sub(rf"{key}: \S+", f"{key}: {value}", text, count=1))
+    out = repo.run("dvc", "repro", fails=True)
+    assert out.count(line) == 1
+    assert "exited with 2" in out
+    assert "Traceback" not in out
+
+
 def test_a_bad_parameter_stops_repro_in_one_line_and_loses_nothing(repo: Repo) -> None:
     def artefacts() -> dict[str, bytes]:
         rooms = ("data", "models", "metrics", "plots")
@@ -131,7 +161,9 @@ def test_a_comment_in_params_yaml_trains_nothing(repo: Repo) -> None:
     assert repo.stages_run("dvc", "repro") == ["params"]
 
 
-@pytest.mark.parametrize("part", ["world: clusters", "world: gaussian", "loss: logistic", "method: protocol"])
+@pytest.mark.parametrize(
+    "part", ["world: clusters", "world: gaussian", "world: orthogonal", "loss: logistic", "method: protocol"]
+)
 def test_every_variant_of_the_headline_chain_runs_and_flips_every_margin_sample(repo: Repo, part: str) -> None:
     key, value = part.split(": ")
     small = ["d=40", "width=100", "seeds=[0,1]", "margin.protocol.every=20"]

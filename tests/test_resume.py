@@ -17,7 +17,7 @@ DRIVER = """
 import runpy
 from brittle.stages import progress
 progress.SECONDS = 0.2
-runpy.run_module("brittle.stages.margin_train", run_name="__main__")
+runpy.run_module("brittle.stages.margin_train", run_name="__main__", alter_sys=True)
 """
 SETTINGS = {
     "flow": {"log10_target": "-1000", "momentum": "0.0"},
@@ -60,6 +60,26 @@ def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, method: str
     for name in OUTPUTS:
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
     assert list(killed.glob(".checkpoints/*")) == []
+
+
+def test_networks_that_train_one_after_the_other_are_kept_one_by_one(tmp_path: Path) -> None:
+    """Each group leaves a checkpoint as it ends, however short it was; the stage's end removes them, and no others."""
+    folder = prepared(tmp_path / "stage", "flow")
+    one_by_one = "from brittle.stages import margin_train\nmargin_train.TOGETHER = 1\n"
+    see = "margin_train.store.save_table = lambda *a: (_ for _ in ()).throw(SystemExit(9))\n"
+    go = "from brittle.stages.run import run\nrun(margin_train.main, margin_train.MarginParams)"
+    (folder / ".checkpoints").mkdir()
+    (folder / ".checkpoints/margin_train-another.safetensors").touch()
+
+    def checkpoints() -> int:
+        return len(list(folder.glob(".checkpoints/margin_train-*.safetensors")))
+
+    cut = subprocess.run([sys.executable, "-c", one_by_one + see + go], cwd=folder, env=ENV)
+    assert (cut.returncode, checkpoints()) == (9, 3)
+    command = [sys.executable, "-c", one_by_one + go]
+    again = subprocess.run(command, cwd=folder, env=ENV, check=True, capture_output=True, text=True)
+    assert again.stderr.count("going on from") == 2
+    assert checkpoints() == 1
 
 
 def test_a_checkpoint_of_other_parameters_is_not_used(tmp_path: Path) -> None:

@@ -23,15 +23,14 @@ SAVES: dict[str, Callable[[Path], None]] = {
     "a.json": lambda path: store.save_metrics(path, {"margin.c.mean": 2.5}),
 }
 LOADS: dict[str, Callable[[Path], object]] = {
-    "a.safetensors": lambda path: store.load_tensors(path, ["x", "y"]),
+    "a.safetensors": lambda path: store.load_tensors(path, {"x": "a b", "y": "c"}),
     "a.csv": lambda path: store.load_table(path, ["step", "loss"]),
-    "a.json": lambda path: store.load_metrics(path, ["margin.c.mean"]),
 }
 
 
 def test_tensors_come_back_as_they_were(tmp_path: Path) -> None:
     store.save_tensors(tmp_path / "a", TENSORS | {"t": TENSORS["x"].T})
-    back = store.load_tensors(tmp_path / "a", ["x", "y", "t"])
+    back = store.load_tensors(tmp_path / "a", {"x": "a b", "y": "c", "t": "b a"})
     for name, array in (TENSORS | {"t": TENSORS["x"].T}).items():
         assert back[name].dtype == array.dtype
         np.testing.assert_array_equal(back[name], array)
@@ -39,7 +38,7 @@ def test_tensors_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_tables_and_metrics_come_back_to_six_digits(tmp_path: Path) -> None:
     store.save_table(tmp_path / "a.csv", TABLE)
-    np.testing.assert_allclose(store.load_table(tmp_path / "a.csv", TABLE.columns)["loss"], TABLE["loss"], rtol=5e-6)
+    np.testing.assert_allclose(store.load_table(tmp_path / "a.csv", ["step", "loss"])["loss"], TABLE["loss"], rtol=5e-6)
     store.save_metrics(tmp_path / "a.json", {"a": 1 / 3, "n": 100, "never": float("inf"), "none": float("nan")})
     assert json.loads((tmp_path / "a.json").read_text()) == {"a": 0.333333, "n": 100, "never": None, "none": None}
 
@@ -114,4 +113,20 @@ def test_a_missing_file_says_how_to_get_it(tmp_path: Path, name: str) -> None:
 def test_a_file_of_another_kind_names_what_it_lacks(tmp_path: Path) -> None:
     store.save_tensors(tmp_path / "a", {"weights": TENSORS["x"]})
     with pytest.raises(BadInput, match="has no tensor x, y; it was not written by this pipeline"):
-        store.load_tensors(tmp_path / "a", ["x", "y"])
+        store.load_tensors(tmp_path / "a", {"x": "a b", "y": "c"})
+
+
+def test_tensors_of_other_shapes_are_named(tmp_path: Path) -> None:
+    store.save_tensors(tmp_path / "a", {"x": np.zeros((3, 4, 2)), "y": np.zeros((3, 5))})
+    with pytest.raises(BadInput, match=r"a: y has the shape \(3, 5\), not \(s = 3, m = 4\)"):
+        store.load_tensors(tmp_path / "a", {"x": "s m d", "y": "s m"})
+    with pytest.raises(BadInput, match=r"a: x has the shape \(3, 4, 2\), not \(s = 5, m = 4, d = 2\)"):
+        store.load_tensors(tmp_path / "a", {"x": "s m d"}, s=5)
+    with pytest.raises(BadInput, match=r"a: y has the shape \(3, 5\), not"):
+        store.load_tensors(tmp_path / "a", {"y": "s"})
+
+
+def test_a_table_with_words_for_numbers_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("step,loss\n1,low\n")
+    with pytest.raises(BadInput, match=r"a.csv: column loss holds something other than numbers"):
+        store.load_table(tmp_path / "a.csv", ["step", "loss"])

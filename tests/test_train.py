@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from brittle.nets.two_layer import TwoLayer, initial
-from brittle.probes.margin import on_margin, probe
+from brittle.probes.margin import NotSeparated, on_margin, probe
 from brittle.rng import rng
 from brittle.train import flow, protocol
 from brittle.train.losses import ln_loss
@@ -60,7 +60,7 @@ def slow_flow(
             while True:
                 trial = [p - t * g for p, g in zip(ahead, grads, strict=True)]
                 reached = float(autograd_ln_loss(x, y, *trial, loss))
-                if reached <= float(value) + (0.5 if t * slope < 0.01 else -0.5) * t * slope:
+                if reached <= float(value) + (0.5 if t * slope < 0.1 else -0.5) * t * slope:
                     break
                 t *= 0.5
         if reached > now and beta > 0:
@@ -204,6 +204,24 @@ def test_flow_that_runs_out_of_steps_says_how_far_it_got() -> None:
     x, y, net = problem(10, 10, 20, range(1))
     with pytest.raises(NotReached, match=r"^ln loss .* after 3 steps, target -69.08$"):
         flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=3)
+
+
+@pytest.mark.parametrize("method", ["flow", "protocol"])
+def test_a_loss_that_is_no_number_is_not_success(method: str) -> None:
+    x, y, net = problem(10, 10, 20, range(2), torch.float32)
+    net.w[1] = math.nan
+    how = {"flow": {"momentum": 0.7, "max_steps": 10}, "protocol": PROTOCOL}[method]
+    train = {"flow": flow.train, "protocol": protocol.train}[method]
+    with pytest.raises(NotReached, match="no number"):
+        train(x, y, net, loss="exponential", ln_target=ln10(-30), **how)
+
+
+def test_a_network_with_a_sample_wrong_has_no_margin() -> None:
+    x, y, net = problem(10, 10, 20, range(1))
+    wrong = int((y * net(x) <= 0).sum())
+    assert wrong > 0
+    with pytest.raises(NotSeparated, match=f"{wrong} of 10 training samples are wrong"):
+        probe(net, x[0], y[0], 1.1, x[0, 0])
 
 
 def test_flow_that_cannot_descend_says_so() -> None:

@@ -10,10 +10,9 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,6 @@ from safetensors.numpy import load_file, save
 from brittle.params.base import BadInput
 
 PathLike = str | os.PathLike[str]
-T = TypeVar("T")
 
 
 @contextmanager
@@ -34,15 +32,24 @@ def replacing(path: PathLike) -> Iterator[Path]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        _sync(temporary)
         temporary.replace(path)
+        _sync(path.parent)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
         # The clean-up must not hide the reason for it (a read-only folder, for one).
         if os.access(temporary.parent, os.W_OK):
             temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until the file, or the folder's list of names, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def existing(path: PathLike) -> Path:
@@ -57,12 +64,22 @@ def save_tensors(path: PathLike, tensors: Mapping[str, np.ndarray]) -> None:
         temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in tensors.items()}))
 
 
-def load_tensors(path: PathLike, names: Iterable[str]) -> dict[str, np.ndarray]:
+def load_tensors(path: PathLike, shapes: Mapping[str, str], **sizes: int) -> dict[str, np.ndarray]:
+    """Tensors by name, each with its axes: `"s m d"`, one letter a size, some fixed by `sizes`; or `"..."`."""
     try:
         tensors = load_file(existing(path))
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise BadInput(f"{path}: is not a complete safetensors file ({error}); remove it and run `dvc repro`") from None
-    return _having(path, tensors, names, tensors.keys(), "tensor")
+    _having(path, shapes, tensors.keys(), "tensor")
+    for name, axes in shapes.items():
+        if axes == "...":
+            continue
+        shape = tensors[name].shape
+        known = [sizes.setdefault(axis, size) for axis, size in zip(axes.split(), shape, strict=False)]
+        if len(shape) != len(axes.split()) or tuple(known) != shape:
+            wanted = ", ".join(f"{axis} = {sizes[axis]}" if axis in sizes else axis for axis in axes.split())
+            raise BadInput(f"{path}: {name} has the shape {shape}, not ({wanted}); remove it and run `dvc repro`")
+    return tensors
 
 
 def save_table(path: PathLike, table: pd.DataFrame) -> None:
@@ -71,7 +88,7 @@ def save_table(path: PathLike, table: pd.DataFrame) -> None:
         table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
 
 
-def load_table(path: PathLike, columns: Iterable[str]) -> pd.DataFrame:
+def load_table(path: PathLike, columns: Sequence[str]) -> pd.DataFrame:
     try:
         text = existing(path).read_text(encoding="utf-8")
         if not text.endswith("\n"):
@@ -80,7 +97,11 @@ def load_table(path: PathLike, columns: Iterable[str]) -> pd.DataFrame:
     except (ValueError, OSError) as error:  # pandas' and codec errors are ValueErrors
         reason = str(error).splitlines()[0]
         raise BadInput(f"{path}: is not a csv table ({reason}); remove it and run `dvc repro`") from None
-    return _having(path, table, columns, table.columns, "column")
+    _having(path, columns, table.columns, "column")
+    for column in columns:
+        if not pd.api.types.is_numeric_dtype(table[column]):
+            raise BadInput(f"{path}: column {column} holds something other than numbers; remove it and run `dvc repro`")
+    return table
 
 
 def save_metrics(path: PathLike, metrics: Mapping[str, float | int | str]) -> None:
@@ -88,14 +109,6 @@ def save_metrics(path: PathLike, metrics: Mapping[str, float | int | str]) -> No
     with replacing(path) as temporary:
         rounded = {key: _rounded(value) for key, value in metrics.items()}
         temporary.write_text(json.dumps(rounded, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def load_metrics(path: PathLike, keys: Iterable[str]) -> dict[str, Any]:
-    try:
-        metrics = json.loads(existing(path).read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise BadInput(f"{path}: is not complete json ({error}); remove it and run `dvc repro`") from None
-    return _having(path, metrics, keys, metrics if isinstance(metrics, dict) else (), "key")
 
 
 def save_bytes(path: PathLike, content: bytes) -> None:
@@ -109,8 +122,7 @@ def _rounded(value: float | int | str) -> float | int | str | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def _having(path: PathLike, content: T, wanted: Iterable[str], present: Iterable[str], kind: str) -> T:
+def _having(path: PathLike, wanted: Iterable[str], present: Iterable[str], kind: str) -> None:
     absent = sorted(set(wanted) - set(present))
     if absent:
         raise BadInput(f"{path}: has no {kind} {', '.join(absent)}; it was not written by this pipeline")
-    return content

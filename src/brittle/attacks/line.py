@@ -36,7 +36,7 @@ class Crossings:
         change = torch.where(self.flips, 1, -1)
         order = self.c.argsort()
         count = torch.cat([change.new_zeros(1), change[order].cumsum(0)]) + self.starts_flipped.sum()
-        return count[torch.searchsorted(self.c[order], c, right=True)] / self.n
+        return count[torch.searchsorted(self.c[order], c, right=True)].to(c.dtype) / self.n
 
     def all_at_once(self) -> float:
         """The smallest c at which every sample is flipped: the y-axis of VYS Fig 1."""
@@ -48,7 +48,7 @@ class Crossings:
 def crossings(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
     """Every sign change of c ↦ y_i Σ_j v_j σ(a_ij - y_i c rate_j), c ≥ 0.
 
-    a: preactivations at the samples; rate: w_j·u. Use float64.
+    a: preactivations at the samples; rate: w_j·u. In float64 on the CPU (CUDA's cumsum is not deterministic).
     """  # (n, k), (k,), (k,), (n,)
     rows = max(1, CHUNK // a.shape[1])
     parts = [_chunk(a[i : i + rows], rate, v, y[i : i + rows]) for i in range(0, len(a), rows)]

@@ -48,11 +48,12 @@ def _is_int(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return (_is_int(value) or isinstance(value, float)) and math.isfinite(value)
+    return (_is_int(value) or isinstance(value, float)) and abs(value) < math.inf
 
 
-def integer(least: int) -> Rule:
-    return Rule(f"an integer ≥ {least}", lambda v: _is_int(v) and v >= least)
+def integer(least: int, most: int | None = None) -> Rule:
+    words = f"an integer ≥ {least}" + (f" and ≤ {most}" if most else "")
+    return Rule(words, lambda v: _is_int(v) and v >= least and (most is None or v <= most))
 
 
 def number(words: str, holds: Callable[[float], bool]) -> Rule:
@@ -81,7 +82,7 @@ def load(schema: type[S], path: str | os.PathLike[str] = "params.yaml") -> S:
         content = YAML(typ="safe", pure=True).load(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{name}: cannot be read: {error.strerror}") from None
-    except (YAMLError, ValueError) as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
@@ -102,14 +103,20 @@ def _line(schema: type[BaseModel], error: Any) -> str:
     key = ".".join(path)
     if error["type"] == "missing":
         return f"{key}: is missing; must be {_words(schema, path)}"
-    if error["type"] == "extra_forbidden":
+    if error["type"] in ("extra_forbidden", "invalid_key"):
         siblings = _section(schema, path[:-1]).model_fields
         return f"{key}: is not a parameter; the parameters here are {', '.join(siblings)}"
     if error["type"] == "rule":
-        return f"{key} = {error['input']}: {error['msg']}"
+        return f"{key} = {_shown(error['input'])}: {error['msg']}"
     if error["type"] == "cross":  # a rule over several keys names its own key and value
         return error["msg"]
-    return f"{key} = {error['input']}: must be a section with the keys {', '.join(_section(schema, path).model_fields)}"
+    keys = ", ".join(_section(schema, path).model_fields)
+    return f"{key} = {_shown(error['input'])}: must be a section with the keys {keys}"
+
+
+def _shown(value: object) -> str:
+    """The value on one line, and not too much of it."""
+    return text if len(text := repr(value)) <= 60 else f"{text[:57]}..."
 
 
 def _section(schema: type[BaseModel], path: list[str]) -> type[BaseModel]:
@@ -126,22 +133,4 @@ def _words(schema: type[BaseModel], path: list[str]) -> str:
 
 def cross(key: str, value: object, words: str) -> PydanticCustomError:
     """The error of a rule that involves several keys; `key` is the one to change."""
-    return PydanticCustomError("cross", "{line}", {"line": f"{key} = {value}: {words}"})
-
-
-class Reads:
-    """A view of a section that records every key read through it (`margin.world`), for the honesty of dvc.yaml."""
-
-    def __init__(self, section: BaseModel, prefix: str = "", keys: set[str] | None = None) -> None:
-        self._section, self._prefix = section, prefix
-        self.keys: set[str] = set() if keys is None else keys
-
-    def __getattr__(self, name: str) -> Any:
-        derived = getattr(type(self._section), name, None)
-        if isinstance(derived, property):  # a derived value: record what it reads
-            return derived.fget(self)  # type: ignore[misc]
-        value = getattr(self._section, name)
-        if isinstance(value, BaseModel):
-            return Reads(value, f"{self._prefix}{name}.", self.keys)
-        self.keys.add(f"{self._prefix}{name}")
-        return value
+    return PydanticCustomError("cross", "{line}", {"line": f"{key} = {_shown(value)}: {words}"})

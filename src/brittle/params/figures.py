@@ -9,8 +9,8 @@ from brittle.params.headline import Headline
 
 
 class Figures(Section):
-    dpi: Annotated[int, integer(50)]
-    font_size: Annotated[float, number("> 0", lambda v: v > 0)]
+    dpi: Annotated[int, integer(50, 1200)]
+    font_size: Annotated[float, number("≥ 4 and ≤ 40", lambda v: 4 <= v <= 40)]
 
 
 class FigureParams(Headline):

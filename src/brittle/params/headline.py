@@ -9,7 +9,7 @@ from pydantic import ConfigDict, model_validator
 
 from brittle.params.base import Section, cross, distinct_integers, integer, number, one_of
 
-MOST_SAMPLES = 10_000_000
+MOST = 10**10  # numbers in one tensor (40 GB): far more than the paper's largest
 
 
 class Headline(Section):
@@ -28,10 +28,13 @@ class Headline(Section):
         return round(self.d**self.alpha)
 
     @model_validator(mode="after")
-    def _sample_size(self) -> Self:
-        # The logarithm first: d**alpha itself may overflow.
-        if self.alpha * math.log(self.d) > math.log(MOST_SAMPLES):
-            raise cross("alpha", self.alpha, f"must give m = round(d**alpha) ≤ {MOST_SAMPLES} samples (d = {self.d})")
+    def _fits_a_machine(self) -> Self:
+        for key in ("d", "width"):
+            if getattr(self, key) > MOST:
+                raise cross(key, getattr(self, key), f"must be ≤ {MOST}")
+        # In logarithms, because d**alpha may overflow.
+        if self.alpha * math.log(self.d) + math.log(max(self.d, self.width)) > math.log(MOST):
+            raise cross("alpha", self.alpha, f"must give d**alpha · max(d, width) ≤ {MOST} (d = {self.d})")
         if self.m < 2:
             raise cross("alpha", self.alpha, f"must give m = round(d**alpha) ≥ 2 samples (d = {self.d})")
         return self

@@ -22,7 +22,7 @@ class Flow(Section):
 
 class Protocol(Section):
     batch: Annotated[int, integer(1)]
-    lr: Annotated[float, number("> 0", lambda v: v > 0)]
+    lr: Annotated[float, number("> 0 and ≤ 1", lambda v: 0 < v <= 1)]
     growth: Annotated[float, number("≥ 1", lambda v: v >= 1)]
     every: Annotated[int, integer(1)]
     max_steps: Annotated[int, integer(1)]
@@ -33,7 +33,7 @@ class Margin(Section):
     clusters: Clusters
     loss: Annotated[str, one_of("exponential", "logistic")]
     log10_target: Annotated[float, number("< 0 (the loss must end below 1)", lambda v: v < 0)]
-    init_scale: Annotated[float, number("> 0", lambda v: v > 0)]
+    init_scale: Annotated[float, number("≥ 1e-6 and ≤ 1e6", lambda v: 1e-6 <= v <= 1e6)]
     method: Annotated[str, one_of("flow", "protocol")]
     flow: Flow
     protocol: Protocol

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from brittle.attacks.line import Crossings, crossings
 from brittle.attacks.universal import z_direction
 from brittle.nets.two_layer import TwoLayer
+
+
+class NotSeparated(Exception):
+    """A network with a training sample wrong has no margin."""
 
 
 def on_margin(outputs: Tensor, slack: float) -> Tensor:
@@ -37,12 +40,14 @@ class MarginProbe:
     @property
     def random_at_c(self) -> float:
         """The share of I that the random direction flips at the same size."""
-        return float(self.random.flipped(torch.tensor([self.c], dtype=self.outputs.dtype)))
+        return float(self.random.flipped(self.outputs.new_tensor([self.c])))
 
 
 def probe(net: TwoLayer, x: Tensor, y: Tensor, slack: float, random: Tensor) -> MarginProbe:
     """Everything the headline experiment measures on one network; float64."""  # (m, d), (m,), (d,)
     outputs = y * net(x[None])[0]
+    if not bool((outputs > 0).all()):
+        raise NotSeparated(f"{int((~(outputs > 0)).sum())} of {len(y)} training samples are wrong")
     margin = on_margin(outputs, slack)
     xi, yi = x[margin], y[margin]
     return MarginProbe(

@@ -10,9 +10,10 @@ from brittle import store
 from brittle.nets.two_layer import TwoLayer
 from brittle.params.base import BadInput
 from brittle.params.margin import MarginParams
-from brittle.probes.margin import probe
+from brittle.probes.margin import NotSeparated, probe
 from brittle.probes.summary import over_seeds
 from brittle.rng import rng
+from brittle.stages.progress import tracked
 from brittle.stages.run import run
 
 SIZES = np.linspace(0.0, 1.2, 241)  # the perturbations of the flipping curve, relative to the norm of the data
@@ -20,21 +21,22 @@ SIZES = np.linspace(0.0, 1.2, 241)  # the perturbations of the flipping curve, r
 
 def main(params: MarginParams) -> None:
     seeds, slack = params.seeds, params.margin.slack
-    data = store.load_tensors("data/margin.safetensors", ["x", "y"])
-    model = store.load_tensors("models/margin.safetensors", ["w", "b", "v"])
+    data = store.load_tensors("data/margin.safetensors", {"x": "s m d", "y": "s m"}, s=len(seeds))
+    shapes = {"w": "s k d", "b": "s k", "v": "s k"}
+    model = store.load_tensors("models/margin.safetensors", shapes, s=len(seeds), d=data["x"].shape[2])
     x, y, w, b, v = (torch.from_numpy(t) for t in (data["x"], data["y"], model["w"], model["b"], model["v"]))
     d, norm = x.shape[2], float(x.norm(dim=2).mean())  # the norm is √d on the sphere
     sizes = torch.from_numpy(norm * SIZES)
     per_seed, samples, curves = [], [], []
-    for i, seed in enumerate(seeds):
+    for i, seed in enumerate(tracked(seeds, "attacking")):
         net = TwoLayer(w[i : i + 1], b[i : i + 1], v[i : i + 1]).to(torch.float64)
         random = torch.from_numpy(rng(seed, "margin random direction").standard_normal(d))
-        found = probe(net, x[i].double(), y[i].double(), slack, random)
-        if bool((found.outputs <= 0).any()):
+        try:
+            found = probe(net, x[i].double(), y[i].double(), slack, random)
+        except NotSeparated as wrong:
             raise BadInput(
-                f"margin_attack: the network of seed {seed} has {int((found.outputs <= 0).sum())} of {y.shape[1]} "
-                "training samples wrong, so it has no margin yet; lower margin.log10_target"
-            )
+                f"margin_attack: seed {seed}: {wrong}, so there is no margin yet; lower margin.log10_target"
+            ) from None
         per_seed.append(
             {
                 "seed": seed,

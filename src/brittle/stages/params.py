@@ -12,6 +12,10 @@ from brittle.stages.run import run
 
 
 def main(params: Schema) -> None:
+    if params.device == "cuda":  # imported here because torch takes its time
+        from brittle import device
+
+        device.pick(params.device)
     store.save_bytes("data/params.checked", b"params.yaml fits src/brittle/params/schema.py\n")
 
 

@@ -19,6 +19,11 @@ def run(stage: Callable[[P], None], schema: type[P]) -> None:
     except BadInput as error:
         print(error, file=sys.stderr)
         sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        print("out of memory; smaller d, alpha or width need less", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("stopped; run the same command again to go on", file=sys.stderr)
         sys.exit(130)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from brittle.nets.two_layer import TwoLayer
 from brittle.train.losses import ln_loss, relu_backward
-from brittle.train.search import Armijo
+from brittle.train.search import Armijo, Search
 from brittle.train.spaces import Space, cheapest
 from brittle.train.state import NotReached, State
 
@@ -87,7 +87,7 @@ class Momentum:
         return (age / (age + 3)).clamp(max=self.cap)
 
 
-BACKTRACKING: Armijo[Trial] = Armijo()
+BACKTRACKING: Search[Trial] = Armijo()
 
 
 def train(
@@ -101,7 +101,7 @@ def train(
     max_steps: int,
     state: FlowState | None = None,
     watch: Callable[[FlowState], None] = lambda state: None,
-    search: Armijo[Trial] = BACKTRACKING,
+    search: Search[Trial] = BACKTRACKING,
     space: Space | None = None,
 ) -> tuple[TwoLayer, FlowState]:
     """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target."""
@@ -139,7 +139,8 @@ def train(
         beta = torch.where(active, look_ahead.weight(state.age), 0.0)
         ahead = here.plus(Place(state.theta_step, state.a_step, state.v_step), beta)
         ln, direction, slope = steepest(ahead)
-        t, found = search(partial(trial, ahead, direction), ln, slope, torch.where(active, state.t, 0.0))
+        t = torch.where(active, state.t, 0.0)
+        t, state.t, found = search(partial(trial, ahead, direction), ln, slope, t)
         there, ln = found.place, found.ln_loss
 
         # Where momentum made the loss rise, or no step was found, stay and let momentum start afresh.
@@ -155,7 +156,6 @@ def train(
         state.theta, state.a, state.v, state.ln_loss = there.theta, there.a, there.v, ln
         state.theta_step, state.a_step, state.v_step = step.theta, step.a, step.v
         state.age = torch.where(back, 0.0, state.age + 1)
-        state.t = torch.where(t > 0, t * search.grow, state.t)
         if len(state.history) % REFRESH == 0:
             state.a = space.preactivations(state.theta)
             state.ln_loss = evaluate(Place(state.theta, state.a, state.v))[0]

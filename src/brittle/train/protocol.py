@@ -64,12 +64,12 @@ def train(
         e = yb * pull
         g = relu_backward(e.unsqueeze(2) * state.v.unsqueeze(1), a)  # e_i v_j σ'(a_ij)
         dv = (e.unsqueeze(1) @ h).squeeze(1)
+        state.history.append(state.ln_loss)
         ln_lr = math.log(lr) + (n // every) * math.log(growth)
         eta = torch.where(active, torch.exp(ln_lr + ln), 0.0)
         # Not in place: the caller may hold on to an earlier state.
         state.w = state.w + eta[:, None, None] * (xb.transpose(1, 2) @ g)
         state.v = state.v + eta[:, None] * dv
-        state.history.append(ln)
         if full:
             state.ln_loss = torch.where(active, ln, state.ln_loss)
         elif (n + 1) % every == 0:

@@ -17,6 +17,14 @@ class HasLoss(Protocol):
 P = TypeVar("P", bound=HasLoss)
 
 
+class Search(Protocol[P]):
+    """Any rule for the length of a step."""
+
+    def __call__(
+        self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor
+    ) -> tuple[Tensor, Tensor, P]: ...
+
+
 @dataclass(frozen=True)
 class Armijo(Generic[P]):
     """Backtracking: shrink the step until the loss falls by `share` of what its slope promises.
@@ -30,20 +38,24 @@ class Armijo(Generic[P]):
     share: float = 0.5
     shrink: float = 0.5
     grow: float = 1.1  # the next search starts a little farther out than this one ended
-    little: float = 0.01  # next to nothing, in ln loss
+    little: float = 0.1  # next to nothing, in ln loss
     most: int = 60
 
-    def __call__(self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor) -> tuple[Tensor, P]:
-        """The step taken by each network, and the point it leads to. A step of 0 means that none was found.
+    def __call__(
+        self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor
+    ) -> tuple[Tensor, Tensor, P]:
+        """The step taken by each network, the step to try next time, and the point that the step taken leads to.
 
-        `slope` is the rate at which ln loss falls at t = 0. All networks of the batch search at once.
-        """  # (s,), (s,), (s,) -> (s,), point
+        `slope` is the rate at which ln loss falls at t = 0. All networks of the batch search at once. A step of 0 means
+        that none was found.
+        """  # (s,), (s,), (s,) -> (s,), (s,), point
+        first = t
         for _ in range(self.most):
             point = along(t)
             promise = t * slope
             enough = point.ln_loss <= ln_loss + self.share * torch.where(promise < self.little, promise, -promise)
             if bool(enough.all()):
-                return t, point
+                return t, t * self.grow, point
             t = torch.where(enough, t, t * self.shrink)
         t = torch.where(enough, t, 0.0)
-        return t, along(t)
+        return t, torch.where(enough, t * self.grow, first), along(t)

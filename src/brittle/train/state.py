@@ -35,8 +35,12 @@ class State:
         return cls(**tensors | {"history": list(tensors["history"])})
 
     def unfinished(self, ln_target: float, max_steps: int) -> Tensor:
-        """Which networks have yet to reach the target; out of steps is out of luck."""  # (s,) bool
-        active = self.ln_loss > ln_target
+        """Which networks have yet to reach the target; out of steps, or of the range of floats, is out of luck."""
+        if bool(self.ln_loss.isnan().any()):
+            raise NotReached(
+                f"a loss that is not a number after {len(self.history)} steps, target ln loss {ln_target:.4g}"
+            )
+        active = self.ln_loss > ln_target  # (s,) bool
         if len(self.history) >= max_steps and bool(active.any()):
             raise NotReached(f"ln loss {self.ln_loss.max():.4g} after {max_steps} steps, target {ln_target:.4g}")
         return active
