@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -69,6 +70,44 @@ def test_every_crossing_is_where_bisection_finds_it(seed: int, k: int) -> None:
                 same = (float(signed(net, x, y, u, middle)[i]) < 0) == starts_wrong
                 low, high = (middle, high) if same else (low, middle)
             assert c == pytest.approx(high, abs=1e-8 * (1 + c))
+
+
+small = st.integers(-2, 2)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), k=st.integers(1, 6), n=st.integers(1, 3))
+def test_ties_zeros_and_plateaus_agree_with_exact_fractions(data: st.DataObject, k: int, n: int) -> None:
+    """Networks of small integers, where breakpoints coincide, neurons start at 0 or never move, and outputs rest at 0."""
+    a = data.draw(st.lists(st.lists(small, min_size=k, max_size=k), min_size=n, max_size=n))
+    rate, v = (data.draw(st.lists(small, min_size=k, max_size=k)) for _ in range(2))
+    y = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
+
+    def value(i: int, c: Fraction) -> Fraction:
+        return sum((y[i] * v[j] * max(Fraction(0), a[i][j] - y[i] * c * rate[j]) for j in range(k)), Fraction(0))
+
+    # Every c at which anything can change: breakpoints, and zeros on the pieces between them.
+    breaks = {Fraction(a[i][j], y[i] * rate[j]) for i in range(n) for j in range(k) if rate[j]}
+    pieces = [Fraction(0), *sorted(b for b in breaks if b > 0)]
+    pieces.append(pieces[-1] + 1)
+    events = set(pieces[:-1])
+    for low, high in pairwise(pieces):
+        for i in range(n):
+            slope = (value(i, high) - value(i, low)) / (high - low)
+            zero = low - value(i, low) / slope if slope else low
+            if zero >= low and (zero <= high or high == pieces[-1]):
+                events.add(zero)
+    ordered = sorted(events)
+    between = [(low + high) / 2 for low, high in pairwise(ordered)] + [ordered[-1] + 1]
+    wrong = [[value(i, c) < 0 for i in range(n)] for c in between]
+
+    found = crossings(*(torch.tensor(t, dtype=torch.float64) for t in (a, rate, v, y)))
+    shares = found.flipped(torch.tensor([float(c) for c in between], dtype=torch.float64))
+    np.testing.assert_allclose(shares, [sum(row) / n for row in wrong])
+    first = [next((float(c) for c, row in zip(ordered, wrong, strict=True) if row[i]), math.inf) for i in range(n)]
+    np.testing.assert_allclose(found.first(), first, atol=1e-9)
+    everything = next((float(c) for c, row in zip(ordered, wrong, strict=True) if all(row)), math.inf)
+    assert found.all_at_once() == pytest.approx(everything, abs=1e-9)
 
 
 def test_all_at_once_waits_for_a_sample_that_flips_back() -> None:

@@ -31,8 +31,8 @@ class Armijo(Generic[P]):
 
     Half of the promise keeps the steps close to the gradient-flow path. In front of a kink where the loss turns upwards
     only ever smaller steps keep it, and descent would creep up to the kink and stand still there, where gradient flow
-    slides along it. So a step that promises next to nothing may also rise by as much: it hops to the other side, and on
-    average slides. Wide networks never need it; narrow ones in low dimension do.
+    slides along it. So a step that promises next to nothing may also rise by the same share of it: it hops to the other
+    side, and on average slides. Narrow networks in low dimension need it, and data of small norm.
     """
 
     share: float = 0.5
