@@ -78,7 +78,7 @@ small = st.integers(-2, 2)
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), k=st.integers(1, 6), n=st.integers(1, 3))
 def test_ties_zeros_and_plateaus_agree_with_exact_fractions(data: st.DataObject, k: int, n: int) -> None:
-    """Networks of small integers, where breakpoints coincide, neurons start at 0 or never move, and outputs rest at 0."""
+    """Networks of small integers: breakpoints coincide, neurons start at 0 or never move, outputs rest at 0."""
     a = data.draw(st.lists(st.lists(small, min_size=k, max_size=k), min_size=n, max_size=n))
     rate, v = (data.draw(st.lists(small, min_size=k, max_size=k)) for _ in range(2))
     y = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
