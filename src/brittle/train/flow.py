@@ -139,8 +139,7 @@ def train(
         beta = torch.where(active, look_ahead.weight(state.age), 0.0)
         ahead = here.plus(Place(state.theta_step, state.a_step, state.v_step), beta)
         ln, direction, slope = steepest(ahead)
-        t = torch.where(active, state.t, 0.0)
-        t, state.t, found = search(partial(trial, ahead, direction), ln, slope, t)
+        t, next_t, found = search(partial(trial, ahead, direction), ln, slope, torch.where(active, state.t, 0.0))
         there, ln = found.place, found.ln_loss
 
         # Where momentum made the loss rise, or no step was found, stay and let momentum start afresh.
@@ -156,6 +155,7 @@ def train(
         state.theta, state.a, state.v, state.ln_loss = there.theta, there.a, there.v, ln
         state.theta_step, state.a_step, state.v_step = step.theta, step.a, step.v
         state.age = torch.where(back, 0.0, state.age + 1)
+        state.t = torch.where(active, next_t, state.t)
         if len(state.history) % REFRESH == 0:
             state.a = space.preactivations(state.theta)
             state.ln_loss = evaluate(Place(state.theta, state.a, state.v))[0]
