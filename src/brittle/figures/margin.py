@@ -37,9 +37,8 @@ def flipping(flipped: pd.DataFrame, seeds: pd.DataFrame) -> Figure:
         ylim=(-3, 106),
     )
     first = seeds.iloc[0]
-    setting = (
-        f"d = {first['d']:.0f}, m = {first['m']:.0f}, width {first['width']:.0f}, mean ± std of {len(seeds)} seeds"
-    )
+    runs = f"mean ± std of {len(seeds)} seeds" if len(seeds) > 1 else "one seed"
+    setting = f"d = {first['d']:.0f}, m = {first['m']:.0f}, width {first['width']:.0f}, {runs}"
     ax.set_title("One small vector flips every sample on the margin", pad=18)
     ax.text(0, 1.03, setting, transform=ax.transAxes, color=GREY)
     ax.legend(loc="upper left", bbox_to_anchor=(0.22, 0.92))
