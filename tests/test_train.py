@@ -231,7 +231,7 @@ def test_a_loss_that_is_no_number_is_not_success(method: str) -> None:
     net.w[1] = math.nan
     how = {"flow": {"momentum": 0.7, "max_steps": 10}, "protocol": PROTOCOL}[method]
     train = {"flow": flow.train, "protocol": protocol.train}[method]
-    with pytest.raises(NotReached, match="no number"):
+    with pytest.raises(NotReached, match="not a number"):
         train(x, y, net, loss="exponential", ln_target=ln10(-30), **how)
 
 
