@@ -60,7 +60,7 @@ def slow_flow(
             while True:
                 trial = [p - t * g for p, g in zip(ahead, grads, strict=True)]
                 reached = float(autograd_ln_loss(x, y, *trial, loss))
-                if reached <= float(value) + (0.5 if t * slope < 0.1 else -0.5) * t * slope:
+                if reached <= float(value) + (0.5 if t * slope < 0.03 else -0.5) * t * slope:
                     break
                 t *= 0.5
         if reached > now and beta > 0:

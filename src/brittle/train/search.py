@@ -38,7 +38,7 @@ class Armijo(Generic[P]):
     share: float = 0.5
     shrink: float = 0.5
     grow: float = 1.1  # the next search starts a little farther out than this one ended
-    little: float = 0.1  # next to nothing, in ln loss
+    little: float = 0.03  # next to nothing, in ln loss
     most: int = 60
 
     def __call__(
