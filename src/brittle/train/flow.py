@@ -76,8 +76,8 @@ class FlowState(State):
 class Momentum:
     """Nesterov's look-ahead with a cap. Cap 0 is plain descent.
 
-    The cap is what keeps the path: at 0.7 the network reached is that of plain descent (c within 1 %, the margin set
-    but for a sample in a thousand) in 40 % of the steps; from 0.8 on it begins to overshoot, and lands elsewhere.
+    The cap is what keeps the path: at 0.7 the network reached is nearly that of plain descent in 40 % of the steps
+    (docs/flow.md has the numbers); at 0.9 it overshoots, and lands elsewhere.
     """
 
     cap: float
