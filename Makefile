@@ -23,10 +23,12 @@ $(INSTALLED): requirements.lock pyproject.toml
 
 repro: env  ## run whatever is out of date, and say what to look at
 	dvc repro
-	@cat metrics/margin.json
+	@python -m brittle.claims
+	@echo
 	@echo "Look at  plots/margin_flipped.png    one small vector flips every sample on the margin"
-	@echo "         plots/margin_training.png   how the networks got there"
-	@echo "         metrics/margin.json         the numbers above"
+	@echo "         plots/fig1.png fig2.png     the figures of the paper"
+	@echo "         plots/certify.png           the radius of every sample, from both sides"
+	@echo "         plots/kkt.png optimisers.png regime.png    what the paper did not measure"
 	@echo "Then:    source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
@@ -47,6 +49,7 @@ format: env  ## let ruff rewrite the sources
 
 bench: env  ## how fast: each benchmark against its named baseline, side by side
 	python benchmarks/flow.py
+	python benchmarks/grid.py
 
 lock: ## resolve the dependencies anew into requirements.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
 	rm -rf .venv.lock && "$(PYTHON)" -m venv .venv.lock

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from ruamel.yaml import YAML
 
-from conftest import ENV, ROOT, Repo
+from conftest import ENV, Repo
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
+FIGURES = ["margin_figures", "sweep_figures", "theory_figures"]
 
 
-def stages() -> list[str]:
-    return list(YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"])
+def stages(repo: Repo) -> list[str]:
+    """Every stage, every cell of a matrix."""
+    return [line.split()[0] for line in repo.run("dvc", "stage", "list").splitlines()]
 
 
 def metrics(repo: Repo) -> dict[str, float]:
@@ -42,7 +43,7 @@ def test_a_second_repro_runs_nothing(repo: Repo) -> None:
 
 def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
     before = (repo.path / "dvc.lock").read_bytes()
-    assert sorted(repo.stages_run("dvc", "repro", "--force")) == sorted(stages())
+    assert sorted(repo.stages_run("dvc", "repro", "--force", timeout=600)) == sorted(stages(repo))
     assert (repo.path / "dvc.lock").read_bytes() == before
 
 
@@ -74,8 +75,8 @@ def test_queued_sweep_runs_every_value(repo: Repo) -> None:
 
 
 def test_a_plotting_parameter_redraws_figures_and_trains_nothing(repo: Repo) -> None:
-    repo.set("dpi", "100")
-    assert repo.stages_run("dvc", "repro") == ["params", "margin_figures"]
+    repo.set(figures__dpi=100)
+    assert repo.stages_run("dvc", "repro") == ["params", *FIGURES]
 
 
 def test_metrics_and_plots_diff_between_branches_show_the_change(repo: Repo) -> None:
@@ -97,6 +98,21 @@ def test_metrics_and_plots_diff_between_branches_show_the_change(repo: Repo) -> 
     assert any("smaller" in name for name in images)
 
 
+def test_cells_that_are_no_longer_asked_for_are_left_out(repo: Repo) -> None:
+    repo.set(sweep__ds=[20])
+    ran = repo.stages_run("dvc", "repro", "sweep_figures")
+    assert ran == ["params", "sweep_collect", "sweep_figures"]
+    assert (repo.path / "plots/sweep/16.csv").exists()
+    rows = (repo.path / "plots/sweep.csv").read_text().splitlines()[1:]
+    assert {row.split(",")[1] for row in rows} == {"20"}
+
+
+def test_a_new_cell_of_a_grid_runs_alone(repo: Repo) -> None:
+    repo.set(sweep__widths=[40, 50, 60])
+    ran = repo.stages_run("dvc", "repro", "sweep_figures")
+    assert ran == ["params", "widths_train@60", "widths_attack@60", "sweep_collect", "sweep_figures"]
+
+
 def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, tmp_path: Path) -> None:
     repo.run("dvc", "remote", "add", "--default", "storage", str(tmp_path / "storage"))
     repo.run("dvc", "push")
@@ -114,7 +130,7 @@ def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, t
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_gpu_that_is_not_there_is_missed_before_anything_is_touched(repo: Repo) -> None:
-    repo.set("device", "cuda")
+    repo.set(device="cuda")
     out = repo.run("dvc", "repro", fails=True)
     assert out.count("params.yaml: device = cuda: this machine has no CUDA device; use auto or cpu") == 1
     assert (repo.path / "models/margin.safetensors").exists()
@@ -134,7 +150,7 @@ def test_training_that_falls_short_says_so_in_one_line(
     repo = fresh.copy(tmp_path / "brittle")
     text = (repo.path / "params.yaml").read_text()
     (repo.path / "params.yaml").write_text(re.sub(rf"{key}: \S+", f"{key}: {value}", text, count=1))
-    out = repo.run("dvc", "repro", fails=True)
+    out = repo.run("dvc", "repro", "margin_figures", fails=True)
     assert out.count(line) == 1
     assert "exited with 2" in out
     assert "Traceback" not in out
@@ -143,11 +159,11 @@ def test_training_that_falls_short_says_so_in_one_line(
 def test_a_bad_parameter_stops_repro_in_one_line_and_loses_nothing(repo: Repo) -> None:
     def artefacts() -> dict[str, bytes]:
         rooms = ("data", "models", "metrics", "plots")
-        files = [path for room in rooms for path in sorted((repo.path / room).iterdir())]
+        files = [path for room in rooms for path in sorted((repo.path / room).rglob("*")) if path.is_file()]
         return {str(path.relative_to(repo.path)): path.read_bytes() for path in files}
 
     before = artefacts()
-    repo.set("d", "-5")
+    repo.set(d=-5)
     out = repo.run("dvc", "repro", fails=True)
     assert out.count("params.yaml: d = -5: must be an integer ≥ 2") == 1
     assert "Traceback" not in out

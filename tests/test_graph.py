@@ -15,7 +15,8 @@ from ruamel.yaml import YAML
 from brittle import store
 from brittle.params.base import load
 from brittle.params.reads import Reads
-from conftest import ROOT
+from brittle.stages.progress import FOLDER
+from conftest import ROOT, TINY, set_params
 
 SRC = ROOT / "src"
 STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
@@ -70,21 +71,38 @@ def difference(stage: str, what: str, declared: set[str], true: set[str]) -> str
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_depends_on_exactly_the_modules_it_imports(stage: str) -> None:
-    assert STAGES[stage]["cmd"] == f"PYTHONPATH=src python -m brittle.stages.{stage}"
+    cell = "".join(f" ${{item.{axis}}}" for axis in STAGES[stage].get("matrix", {}))
+    assert STAGES[stage]["cmd"] == f"PYTHONPATH=src python -m brittle.stages.{stage}{cell}"
     declared = {dep for dep in keys(STAGES[stage]["deps"]) if dep.startswith("src/")}
     true = {str(path.relative_to(ROOT)) for path in closure(SRC / f"brittle/stages/{stage}.py")}
     assert declared == true, difference(stage, "deps", declared, true)
+
+
+def cells(stage: str) -> list[list[int]]:
+    """The arguments of each run of a stage: one per cell of its matrix, or none."""
+    if "matrix" not in STAGES[stage]:
+        return [[]]
+    ((_, values),) = STAGES[stage]["matrix"].items()
+    section, key = values.strip("${}").split(".")
+    return [[value] for value in TINY[f"{section}.{key}"]]
+
+
+def spelled_out(stage: str, names: set[str]) -> set[str]:
+    """The names in every cell of the stage's matrix."""
+    if "matrix" not in STAGES[stage]:
+        return names
+    ((axis, _),) = STAGES[stage]["matrix"].items()
+    return {name.replace(f"${{item.{axis}}}", str(cell)) for (cell,) in cells(stage) for name in names}
 
 
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[str]]]:
     """Run every stage at a tiny scale; what each read of params.yaml and of the files, and what it wrote."""
     folder = tmp_path_factory.mktemp("observed")
-    text = (ROOT / "params.yaml").read_text()
-    for key, value in {"d": "8", "width": "20", "seeds": "[0, 1]", "dpi": "50"}.items():
-        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{key}:")]
-        text = text.replace(line, f"{line.split(':')[0]}: {value}")
-    (folder / "params.yaml").write_text(text)
+    shutil.copy(ROOT / "params.yaml", folder)
+    shutil.copytree(ROOT / "docs/paper-scale", folder / "docs/paper-scale")
+    headline = {"d": 8, "width": 20, "seeds": [0, 1], "figures.dpi": 50}
+    set_params(folder / "params.yaml", TINY | headline)
 
     seen: dict[str, dict[str, set[str]]] = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -98,8 +116,10 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, se
             patch.setattr(store, "replacing", lambda path, w=written: (w.add(str(path)), true_replacing(path))[1])
             schema = module.main.__annotations__["params"]
             params = Reads(load(getattr(module, schema)))
-            module.main(params)
-            seen[stage] = {"params": params.keys, "read": read, "written": written}
+            for cell in cells(stage):
+                module.main(params, *cell)
+            outputs = {path for path in written if not path.startswith(str(FOLDER))}  # a checkpoint is not an output
+            seen[stage] = {"params": params.keys, "read": read, "written": outputs}
     shutil.rmtree(folder)
     return seen
 
@@ -117,8 +137,11 @@ def test_a_stage_declares_exactly_the_files_it_reads_and_writes(stage: str, obse
     # data/params.checked is there for the order alone; params.yaml is read whole by the stage that checks it.
     for_order = {"data/params.checked", "params.yaml"}
     declared = {dep for dep in keys(STAGES[stage]["deps"]) if not dep.startswith("src/")} - for_order
-    assert declared == observed[stage]["read"], difference(stage, "deps", declared, observed[stage]["read"])
-    outs = outputs(stage)
+    declared = spelled_out(stage, declared)
+    # A dependency on a folder is a dependency on what is in it.
+    read = {str(Path(path).parent) if str(Path(path).parent) in declared else path for path in observed[stage]["read"]}
+    assert declared == read, difference(stage, "deps", declared, read)
+    outs = spelled_out(stage, outputs(stage))
     assert outs == observed[stage]["written"], difference(stage, "outs", outs, observed[stage]["written"])
 
 
@@ -133,7 +156,8 @@ def test_every_chain_begins_after_the_parameters_are_checked() -> None:
     }
     for name, stage in STAGES.items():
         if name != "params":
-            assert keys(stage["deps"]) & made, f"stage {name} runs before its parameters are checked"
+            after = keys(stage["deps"]) & (made | {str(Path(out).parent) for out in made})
+            assert after, f"stage {name} runs before its parameters are checked"
 
 
 def test_metrics_and_plots_are_in_git_and_not_in_the_cache() -> None:

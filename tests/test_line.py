@@ -140,7 +140,7 @@ def test_the_worked_example_flips_where_the_closed_form_says() -> None:
     x = math.sqrt(d) * torch.eye(d, dtype=torch.float64)
     y = torch.tensor([1.0] * (d // 2) + [-1.0] * (d // 2), dtype=torch.float64)
     net = TwoLayer(x[None] / d, x.new_zeros(1, d), y[None])
-    found = probe(net, x, y, 1.1, torch.ones(d, dtype=torch.float64))
+    found = probe(net, x, y, 1.1)
     assert bool(found.margin.all())
     assert found.c == pytest.approx(d * 2 / (d + 2), abs=1e-12)
     np.testing.assert_allclose(found.z.first(), found.c)

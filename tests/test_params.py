@@ -112,6 +112,40 @@ BAD = [
     ("margin.init_scale", 1e30, "margin.init_scale = 1e+30: must be a number ≥ 1e-6 and ≤ 1e6"),
     ("margin.protocol.lr", 1e3, "margin.protocol.lr = 1000.0: must be a number > 0 and ≤ 1"),
     ("device", "a\nb", "device = 'a\\nb': must be one of auto, cpu, cuda"),
+    ("sweep.ds", [], "sweep.ds = []: must be a list of one or more different integers ≥ 2"),
+    ("sweep.ds", [100, 100], "sweep.ds = [100, 100]: must be a list of one or more different integers ≥ 2"),
+    ("sweep.ds", 100, "sweep.ds = 100: must be a list of one or more different integers ≥ 2"),
+    ("sweep.alphas", [0.5, "one"], "sweep.alphas = [0.5, 'one']: must be a list of one or more different numbers > 0"),
+    ("sweep.alphas", [0.5, 0.5], "sweep.alphas = [0.5, 0.5]: must be a list of one or more different numbers > 0"),
+    ("sweep.alphas", [0.5], "sweep.momentum = [0.0, 0.0, 0.0, 0.7, 0.9]: must have one value per alpha (1)"),
+    ("sweep.alphas", [0.5, 0.8, 1.0, 1.2, 9.0], "sweep.alphas = 9.0: must give d**alpha · max(d, width) ≤"),
+    ("sweep.alphas", [0.01, 0.8, 1.0, 1.2, 1.5], "sweep.alphas = 0.01: must give 2 samples or more (d = 50)"),
+    (
+        "sweep.momentum",
+        [0, 0, 0, 0, 1],
+        "sweep.momentum = [0, 0, 0, 0, 1]: must be a list of one or more numbers ≥ 0 and",
+    ),
+    ("sweep.loss", "hinge", "sweep.loss = 'hinge': must be one of exponential, logistic"),
+    ("sweep.depth", 3, "sweep.depth: is not a parameter; the parameters here are ds, alphas"),
+    ("theory.example_ds", [15], "theory.example_ds = 15: must be even"),
+    ("sweep.width_ds", [10**9], "sweep.width_ds = 1000000000: must give d · max(d, width) ≤ 10000000000"),
+    ("theory.robust_alphas", [200], "theory.robust_alphas = 200: must give d · d**alpha ≤ 10000000000 (d = 200)"),
+    ("theory.lemma.alphas", [10.0], "theory.lemma.alphas = 10.0: must give d · d**alpha ≤ 10000000000 (d = 200)"),
+    ("theory.lemma.alphas", [0.01], "theory.lemma.alphas = 0.01: must give 2 samples or more (d = 50)"),
+    ("variants.m", 10**9, "variants.m = 1000000000: must give m · max(d, width) ≤ 10000000000"),
+    ("kkt.m", 10**9, "kkt.m = 1000000000: must be an integer ≥ 2 and ≤ 100000"),
+    ("optimisers.width", 10**9, "optimisers.width = 1000000000: must be an integer ≥ 1 and ≤ 100000"),
+    ("theory.lemma.draws", 0, "theory.lemma.draws = 0: must be an integer ≥ 1"),
+    ("theory.regime.shares", [0.5, 2.0], "theory.regime.shares = [0.5, 2.0]: must be a list of one or more different"),
+    ("variants.cluster_size", 60, "variants.cluster_size = 60: must leave two clusters or more among m = 100 samples"),
+    ("variants.transfer", 3, "variants.transfer = 3: must be a section with the keys widths, inits"),
+    ("certify.nets", 0, "certify.nets = 0: must be an integer ≥ 1"),
+    ("kkt.kink", 0, "kkt.kink = 0: must be a number > 0 and ≤ 0.1"),
+    ("kkt.log10_levels", [-2, 1], "kkt.log10_levels = [-2, 1]: must be a list of one or more different numbers < 0"),
+    ("optimisers.rules", ["gd", "lion"], "optimisers.rules = ['gd', 'lion']: must be a list of different ones of gd,"),
+    ("optimisers.rules", "gd", "optimisers.rules = 'gd': must be a list of different ones of gd, normalised_gd, sign"),
+    ("optimisers.rules", ["gd", "gd"], "optimisers.rules = ['gd', 'gd']: must be a list of different ones of gd,"),
+    ("optimisers.deep_widths", [300], "optimisers.deep_widths = [300]: must be a list of two or more integers ≥ 1"),
     (1, 2, "1: is not a parameter; the parameters here are"),
     (None, 2, "None: is not a parameter; the parameters here are"),
 ]
@@ -169,7 +203,7 @@ def test_a_file_that_is_no_parameter_file_gives_one_line(tmp_path: Path, text: s
 
 
 def test_two_bad_values_give_two_lines(tmp_path: Path) -> None:
-    text = with_value(tmp_path, "d", -5).read_text().replace("width: 1000", "width: 0")
+    text = with_value(tmp_path, "d", -5).read_text().replace("alpha: 1.0", "alpha: 0")
     (tmp_path / "params.yaml").write_text(text)
     with pytest.raises(BadInput) as error:
         load(Schema, tmp_path / "params.yaml")
@@ -184,6 +218,14 @@ def test_a_stage_exits_with_2_and_touches_nothing(tmp_path: Path, stage: str) ->
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "params.yaml: d = -5: must be an integer ≥ 2\n"
     assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]
+
+
+@pytest.mark.parametrize("argument", [[], ["many"], ["16", "20"], ["-5"]])
+def test_a_cell_that_is_no_number_gives_one_line(tmp_path: Path, argument: list[str]) -> None:
+    command = [sys.executable, "-m", "brittle.stages.sweep_train", *argument]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "usage: python -m brittle.stages.sweep_train D\n"
 
 
 @pytest.mark.parametrize("file", ["params.yaml", "presets/paper.yaml"])
@@ -204,7 +246,11 @@ def test_every_parameter_has_a_comment() -> None:
 def test_preset_becomes_dvc_arguments() -> None:
     command = [sys.executable, "-m", "brittle.params", "presets/paper.yaml"]
     out = subprocess.run(command, cwd=ROOT, env=ENV, capture_output=True, text=True, check=True).stdout
-    assert out == "-S d=1000 -S figures.dpi=300\n"
+    words = out.split()
+    assert words[:2] == ["-S", "d=1000"]
+    assert "sweep.ds=[100,200,300,400,500,600,700,800,900,1000]" in words
+    assert "figures.dpi=300" in words
+    assert words[::2] == ["-S"] * (len(words) // 2)  # no value falls apart in the shell
 
 
 def test_reads_records_keys_and_what_derived_values_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ENV, ROOT
+from conftest import ENV, ROOT, set_params
 
 # The stage as it is, but with a checkpoint every fifth of a second.
 DRIVER = """
@@ -20,19 +21,16 @@ progress.SECONDS = 0.2
 runpy.run_module("brittle.stages.margin_train", run_name="__main__", alter_sys=True)
 """
 SETTINGS = {
-    "flow": {"log10_target": "-1000", "momentum": "0.0"},
-    "protocol": {"method": "protocol", "every": "20"},
+    "flow": {"margin.log10_target": -1000, "margin.flow.momentum": 0.0},
+    "protocol": {"margin.method": "protocol", "margin.protocol.every": 20},
 }
 OUTPUTS = ["models/margin.safetensors", "plots/margin_training.csv"]
 
 
 def prepared(folder: Path, method: str) -> Path:
     folder.mkdir()
-    text = (ROOT / "params.yaml").read_text()
-    for key, value in ({"d": "20", "width": "50", "seeds": "[0, 1]"} | SETTINGS[method]).items():
-        (line,) = [line for line in text.splitlines() if line.strip().startswith(f"{key}:")]
-        text = text.replace(line, f"{line.split(':')[0]}: {value}")
-    (folder / "params.yaml").write_text(text)
+    shutil.copy(ROOT / "params.yaml", folder)
+    set_params(folder / "params.yaml", {"d": 20, "width": 50, "seeds": [0, 1]} | SETTINGS[method])
     subprocess.run([sys.executable, "-m", "brittle.stages.margin_data"], cwd=folder, env=ENV, check=True)
     return folder
 

@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from brittle.nets.two_layer import TwoLayer, initial
+from brittle.probes.kkt import residuals
 from brittle.probes.margin import NotSeparated, on_margin, probe
 from brittle.rng import rng
 from brittle.train import flow, protocol
 from brittle.train.losses import ln_loss
+from brittle.train.search import Armijo
 from brittle.train.spaces import GramSpace, WeightSpace, cheapest
 from brittle.train.state import NotReached
-from brittle.worlds import clusters, sphere
+from brittle.worlds import clusters, orthogonal, sphere
 
 PROTOCOL = {"batch": 5000, "lr": 1e-5, "growth": 1.1, "every": 100, "max_steps": 200_000}
 
@@ -56,6 +58,7 @@ def slow_flow(
         value = autograd_ln_loss(x, y, *ahead, loss)
         grads = torch.autograd.grad(value, ahead)
         slope = float(sum((g * g).sum() for g in grads))
+        t = min(t, (2 + 0.02 * abs(float(value.detach()))) / slope)
         with torch.no_grad():
             while True:
                 trial = [p - t * g for p, g in zip(ahead, grads, strict=True)]
@@ -153,10 +156,7 @@ def test_protocol_plain_flow_and_accelerated_flow_reach_the_same_network() -> No
     c, margin = {}, {}
     for name, trained in nets.items():
         trained = trained.to(torch.float64)
-        probes = [
-            probe(TwoLayer(*(p[i : i + 1] for p in vars(trained).values())), x[i], y[i], 1.1, torch.ones(d).double())
-            for i in seeds
-        ]
+        probes = [probe(TwoLayer(*(p[i : i + 1] for p in vars(trained).values())), x[i], y[i], 1.1) for i in seeds]
         c[name] = np.array([p.c for p in probes])
         margin[name] = torch.stack([p.margin for p in probes])
     for name in ("plain", "accelerated"):
@@ -168,7 +168,7 @@ def test_protocol_plain_flow_and_accelerated_flow_reach_the_same_network() -> No
 def test_exact_c_of_a_trained_network_agrees_with_bisection() -> None:
     x, y, net = problem(30, 30, 100, range(1))
     trained, _ = flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=10_000)
-    found = probe(trained, x[0], y[0], 1.1, torch.ones(30).double())
+    found = probe(trained, x[0], y[0], 1.1)
     on = on_margin(y * trained(x), 1.1)[0]
     xi, yi = x[0][on], y[0][on]
     z = (yi[:, None] * xi).sum(0)
@@ -240,7 +240,7 @@ def test_a_network_with_a_sample_wrong_has_no_margin() -> None:
     wrong = int((y * net(x) <= 0).sum())
     assert wrong > 0
     with pytest.raises(NotSeparated, match=f"{wrong} of 10 training samples are wrong"):
-        probe(net, x[0], y[0], 1.1, x[0, 0])
+        probe(net, x[0], y[0], 1.1)
 
 
 def test_flow_that_cannot_descend_says_so() -> None:
@@ -275,3 +275,15 @@ def test_clustered_data_attain_the_margin_on_a_few_nearly_orthogonal_samples() -
     (on,) = on_margin(y * trained(x), 1.1)
     assert 2 <= int(on.sum()) < 50
     assert on.nonzero().flatten().remainder(10).eq(0).all()
+
+
+def test_from_small_weights_bounded_steps_come_closer_to_a_kkt_point() -> None:
+    d, m = 60, 20
+    x, y = (torch.from_numpy(a)[None] for a in orthogonal.sample(d, m))
+    net = initial(d, 100, 0.01, [rng(0, "init")]).to(torch.float64)
+    settings = {"loss": "exponential", "ln_target": ln10(-300), "momentum": 0.0, "max_steps": 20_000}
+    bounded, _ = flow.train(x, y, net, **settings)
+    leaping, _ = flow.train(x, y, net, search=Armijo(bold=math.inf), **settings)
+    near, far = (residuals(trained, x[0], y[0], kink=1e-3).stationarity for trained in (bounded, leaping))
+    assert near < 0.05
+    assert near < 0.5 * far

@@ -88,16 +88,17 @@ def save_table(path: PathLike, table: pd.DataFrame) -> None:
         table.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
 
 
-def load_table(path: PathLike, columns: Sequence[str]) -> pd.DataFrame:
+def load_table(path: PathLike, columns: Sequence[str], text: Sequence[str] = ()) -> pd.DataFrame:
+    """A csv table that has these columns of numbers, and these of text."""
     try:
-        text = existing(path).read_text(encoding="utf-8")
-        if not text.endswith("\n"):
+        content = existing(path).read_text(encoding="utf-8")
+        if not content.endswith("\n"):
             raise ValueError("its last line is cut short")
-        table = pd.read_csv(io.StringIO(text))
+        table = pd.read_csv(io.StringIO(content))
     except (ValueError, OSError) as error:  # pandas' and codec errors are ValueErrors
         reason = str(error).splitlines()[0]
         raise BadInput(f"{path}: is not a csv table ({reason}); remove it and run `dvc repro`") from None
-    _having(path, columns, table.columns, "column")
+    _having(path, [*columns, *text], table.columns, "column")
     for column in columns:
         if not pd.api.types.is_numeric_dtype(table[column]):
             raise BadInput(f"{path}: column {column} holds something other than numbers; remove it and run `dvc repro`")

@@ -15,6 +15,12 @@ from matplotlib.figure import Figure
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#777777"
 
 
+def shades(n: int) -> list[str]:
+    """n colours from dark to light, for the values of a parameter."""
+    scale = matplotlib.colormaps["viridis"]
+    return [matplotlib.colors.to_hex(scale(0.92 * i / max(1, n - 1))) for i in range(n)]
+
+
 def use(font_size: float) -> None:
     plt.rcdefaults()
     plt.rcParams.update(

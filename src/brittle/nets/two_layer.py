@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,16 @@ class TwoLayer:
     def to(self, target: torch.device | torch.dtype) -> TwoLayer:
         """On another device, or in another precision."""
         return TwoLayer(self.w.to(target), self.b.to(target), self.v.to(target))
+
+
+def single(arrays: Mapping[str, np.ndarray], i: int, prefix: str = "") -> TwoLayer:
+    """Network i of a batch as it is stored, in float64."""
+    return TwoLayer(*(torch.from_numpy(arrays[prefix + name][i : i + 1]).double() for name in ("w", "b", "v")))
+
+
+def shapes(width: str = "k", d: str = "d", prefix: str = "") -> dict[str, str]:
+    """The axes of a stored batch, for `store.load_tensors`."""
+    return {f"{prefix}w": f"s {width} {d}", f"{prefix}b": f"s {width}", f"{prefix}v": f"s {width}"}
 
 
 def initial(d: int, width: int, scale: float, rngs: list[np.random.Generator]) -> TwoLayer:

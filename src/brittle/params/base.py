@@ -72,6 +72,18 @@ def distinct_integers(least: int) -> Rule:
     return Rule(f"a list of one or more different integers ≥ {least}", holds)
 
 
+def numbers(words: str, holds: Callable[[float], bool]) -> Rule:
+    def every(value: Any) -> bool:
+        return isinstance(value, list) and len(value) > 0 and all(_is_number(v) and holds(v) for v in value)
+
+    return Rule(f"a list of one or more numbers {words}", every)
+
+
+def distinct_numbers(words: str, holds: Callable[[float], bool]) -> Rule:
+    every = numbers(words, holds).holds
+    return Rule(f"a list of one or more different numbers {words}", lambda v: every(v) and len(v) == len(set(v)))
+
+
 def load(schema: type[S], path: str | os.PathLike[str] = "params.yaml") -> S:
     """Read `path` as `schema`. Keys that `schema` does not know are left alone at the top level only.
 

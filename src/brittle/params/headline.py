@@ -12,6 +12,11 @@ from brittle.params.base import Section, cross, distinct_integers, integer, numb
 MOST = 10**10  # numbers in one tensor (40 GB): far more than the paper's largest
 
 
+def too_large(d: float, alpha: float, width: float) -> bool:
+    """Whether d**alpha samples times d or the width are more than MOST; in logarithms, as d**alpha may overflow."""
+    return alpha * math.log(d) + math.log(max(d, width)) > math.log(MOST)
+
+
 class Headline(Section):
     # A stage reads the top level and its own section; the other sections are not its business.
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -32,8 +37,7 @@ class Headline(Section):
         for key in ("d", "width"):
             if getattr(self, key) > MOST:
                 raise cross(key, getattr(self, key), f"must be ≤ {MOST}")
-        # In logarithms, because d**alpha may overflow.
-        if self.alpha * math.log(self.d) + math.log(max(self.d, self.width)) > math.log(MOST):
+        if too_large(self.d, self.alpha, self.width):
             raise cross("alpha", self.alpha, f"must give d**alpha · max(d, width) ≤ {MOST} (d = {self.d})")
         if self.m < 2:
             raise cross("alpha", self.alpha, f"must give m = round(d**alpha) ≥ 2 samples (d = {self.d})")

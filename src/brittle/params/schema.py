@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from pydantic import ConfigDict
 
+from brittle.params.certify import CertifyParams
 from brittle.params.figures import FigureParams
+from brittle.params.kkt import KKTParams
 from brittle.params.margin import MarginParams
+from brittle.params.optimisers import OptimisersParams
+from brittle.params.sweep import SweepParams
+from brittle.params.theory import TheoryParams
+from brittle.params.variants import VariantsParams
 
 
-class Schema(MarginParams, FigureParams):
+class Schema(
+    MarginParams,
+    SweepParams,
+    TheoryParams,
+    VariantsParams,
+    CertifyParams,
+    KKTParams,
+    OptimisersParams,
+    FigureParams,
+):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -9,9 +10,10 @@ from torch import Tensor
 from brittle.attacks.line import Crossings, crossings
 from brittle.attacks.universal import z_direction
 from brittle.nets.two_layer import TwoLayer
+from brittle.params.base import BadInput
 
 
-class NotSeparated(Exception):
+class NotSeparated(BadInput):
     """A network with a training sample wrong has no margin."""
 
 
@@ -30,29 +32,27 @@ class MarginProbe:
     outputs: Tensor  # (m,) y_i N(x_i)
     margin: Tensor  # (m,) bool, the set I
     z: Crossings  # of the samples of I, along z = Σ_I y_i x_i
-    random: Crossings  # and along a random direction, for comparison
 
     @property
     def c(self) -> float:
         """The smallest size at which z flips every sample of I: the y-axis of VYS Fig 1."""
         return self.z.all_at_once()
 
-    @property
-    def random_at_c(self) -> float:
-        """The share of I that the random direction flips at the same size."""
-        return float(self.random.flipped(self.outputs.new_tensor([self.c])))
 
-
-def probe(net: TwoLayer, x: Tensor, y: Tensor, slack: float, random: Tensor) -> MarginProbe:
-    """Everything the headline experiment measures on one network; float64."""  # (m, d), (m,), (d,)
-    outputs = y * net(x[None])[0]
-    if not bool((outputs > 0).all()):
-        raise NotSeparated(f"{int((~(outputs > 0)).sum())} of {len(y)} training samples are wrong")
+def probe(net: TwoLayer, x: Tensor, y: Tensor, slack: float) -> MarginProbe:
+    """What VYS §6 measures on one network; float64."""  # (m, d), (m,)
+    outputs = separated(net, x, y)
     margin = on_margin(outputs, slack)
     xi, yi = x[margin], y[margin]
-    return MarginProbe(
-        outputs=outputs,
-        margin=margin,
-        z=along(net, xi, yi, z_direction(xi, yi)),
-        random=along(net, xi, yi, random / random.norm()),
-    )
+    return MarginProbe(outputs, margin, along(net, xi, yi, z_direction(xi, yi)))
+
+
+def separated(net: Callable[[Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """The outputs y_i N(x_i), which must all be positive."""  # (m, d), (m,) -> (m,)
+    outputs = y * net(x[None])[0]
+    if not bool((outputs > 0).all()):
+        wrong = f"{int((~(outputs > 0)).sum())} of {len(y)} training samples are wrong"
+        raise NotSeparated(
+            f"{wrong}, so there is no margin yet; lower the log10_target (or level) of this stage's section"
+        )
+    return outputs

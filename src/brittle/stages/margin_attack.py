@@ -10,7 +10,7 @@ from brittle import store
 from brittle.nets.two_layer import TwoLayer
 from brittle.params.base import BadInput
 from brittle.params.margin import MarginParams
-from brittle.probes.margin import NotSeparated, probe
+from brittle.probes.margin import NotSeparated, along, probe
 from brittle.probes.summary import over_seeds
 from brittle.rng import rng
 from brittle.stages.progress import tracked
@@ -30,13 +30,13 @@ def main(params: MarginParams) -> None:
     per_seed, samples, curves = [], [], []
     for i, seed in enumerate(tracked(seeds, "attacking")):
         net = TwoLayer(w[i : i + 1], b[i : i + 1], v[i : i + 1]).to(torch.float64)
-        random = torch.from_numpy(rng(seed, "margin random direction").standard_normal(d))
+        xi, yi = x[i].double(), y[i].double()
         try:
-            found = probe(net, x[i].double(), y[i].double(), slack, random)
+            found = probe(net, xi, yi, slack)
         except NotSeparated as wrong:
-            raise BadInput(
-                f"margin_attack: seed {seed}: {wrong}, so there is no margin yet; lower margin.log10_target"
-            ) from None
+            raise BadInput(f"margin_attack: seed {seed}: {wrong}") from None
+        u = torch.from_numpy(rng(seed, "margin random direction").standard_normal(d))
+        random = along(net, xi[found.margin], yi[found.margin], u / u.norm())  # for comparison
         per_seed.append(
             {
                 "seed": seed,
@@ -48,7 +48,7 @@ def main(params: MarginParams) -> None:
                 "c": found.c,
                 "c_over_norm": found.c / norm,
                 "c_median": float(found.z.first().median()),
-                "random_at_c": found.random_at_c,
+                "random_at_c": float(random.flipped(xi.new_tensor([found.c]))),
                 "on_margin": float(found.margin.double().mean()),
             }
         )
@@ -63,7 +63,7 @@ def main(params: MarginParams) -> None:
                 }
             )
         )
-        curves.append(pd.DataFrame({"size": sizes, "z": found.z.flipped(sizes), "random": found.random.flipped(sizes)}))
+        curves.append(pd.DataFrame({"size": sizes, "z": found.z.flipped(sizes), "random": random.flipped(sizes)}))
 
     table = pd.DataFrame(per_seed)
     flipped = pd.concat(curves).groupby("size").agg(["mean", "std"])

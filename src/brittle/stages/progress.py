@@ -27,9 +27,15 @@ LAYOUT = "{desc} {percentage:3.0f}% |{bar}| {elapsed} elapsed, {remaining} left"
 STYLE = {"disable": None, "bar_format": LAYOUT, "file": sys.stderr}  # on a terminal; silence elsewhere
 
 
-def bar(total: float, what: str) -> tqdm:
-    """A progress bar with the time left."""
-    return tqdm(total=total, desc=what, **STYLE)
+class Bar(tqdm):
+    """A progress bar with the time left, which is told where it is rather than how far it went."""
+
+    def reach(self, done: float) -> None:
+        self.update(done - self.n)
+
+
+def bar(total: float, what: str) -> Bar:
+    return Bar(total=total, desc=what, **STYLE)
 
 
 def tracked(items: Iterable[T], what: str) -> Iterable[T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,9 +14,14 @@ from brittle.params.base import BadInput, load
 P = TypeVar("P", bound=BaseModel)
 
 
-def run(stage: Callable[[P], None], schema: type[P]) -> None:
+def run(stage: Callable[..., None], schema: type[P]) -> None:
+    """Run the stage on its section of params.yaml; a cell of a matrix has its coordinate as the one argument."""
+    axes = list(inspect.signature(stage).parameters)[1:]
+    cell = sys.argv[1:]
     try:
-        stage(load(schema))
+        if len(cell) != len(axes) or not all(value.isdecimal() for value in cell):
+            raise BadInput(f"usage: python -m {stage.__globals__['__spec__'].name} {' '.join(map(str.upper, axes))}")
+        stage(load(schema), *map(int, cell))
     except BadInput as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -33,12 +33,18 @@ class Armijo(Generic[P]):
     only ever smaller steps keep it, and descent would creep up to the kink and stand still there, where gradient flow
     slides along it. So a step that promises next to nothing may also rise by the same share of it: it hops to the other
     side, and on average slides. Narrow networks in low dimension need it, and data of small norm.
+
+    No step promises more than `bold` in ln loss, plus `bolder` of the ln loss there is: from small weights, or with few
+    samples, the loss falls ever faster and a longer step is soon accepted, but it would leap over the part of the path
+    on which the samples' margins even out.
     """
 
     share: float = 0.5
     shrink: float = 0.5
     grow: float = 1.1  # the next search starts a little farther out than this one ended
     little: float = 0.03  # next to nothing, in ln loss
+    bold: float = 2.0
+    bolder: float = 0.02
     most: int = 60
 
     def __call__(
@@ -49,7 +55,7 @@ class Armijo(Generic[P]):
         `slope` is the rate at which ln loss falls at t = 0. All networks of the batch search at once. A step of 0 means
         that none was found.
         """  # (s,), (s,), (s,) -> (s,), (s,), point
-        first = t
+        first = t = torch.minimum(t, (self.bold + self.bolder * ln_loss.abs()) / slope.clamp(min=1e-30))
         for _ in range(self.most):
             point = along(t)
             promise = t * slope

@@ -1,0 +1,163 @@
+"""The whole grid of VYS Figures 1 and 2 at the paper's scale (presets/paper.yaml) on this machine.
+
+    python benchmarks/grid.py                  how long it would take, predicted from a few cells measured now
+    python benchmarks/grid.py --run 90         run cells, cheapest first, for 90 minutes; go on where a run ended
+
+The prediction times a few steps of each kind of cell and multiplies by the number of steps, which is measured to the
+end on the small cells and extrapolated as a power of m. Results go to docs/paper-scale/grid.csv, one row per cell and
+seed, with the seconds that the cell took (its seeds together).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from brittle import device, store
+from brittle.nets.two_layer import initial
+from brittle.params.base import load
+from brittle.params.margin import MarginParams
+from brittle.params.sweep import SweepParams
+from brittle.rng import rng
+from brittle.stages import networks
+from brittle.stages.cells import measured
+from brittle.stages.draws import draws
+from brittle.train import flow
+from brittle.train.state import NotReached
+
+ROOT = Path(__file__).parents[1]
+PRESET = ROOT / "presets/paper.yaml"
+TABLE = ROOT / "docs/paper-scale/grid.csv"
+KEYS = ["figure", "d", "alpha", "width"]
+SMALL = (100, 200)  # dimensions at which the number of steps is measured
+WARM, TIMED = 2, 4  # steps
+PROTOCOL_STEPS = 72_000  # of the paper's optimiser, whatever the size (docs/flow.md)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a figure: some seeds of one shape."""
+
+    figure: str
+    d: int
+    alpha: float
+    width: int
+    momentum: float
+
+    @property
+    def m(self) -> int:
+        return round(self.d**self.alpha)
+
+    @property
+    def cost(self) -> float:
+        """Operations of a step, times the growth of the number of steps."""
+        m, d = self.m, self.d
+        return self.width * (m * m if m < 2 * d else 2 * m * d) * m**0.3 * (1 - self.momentum) ** 0.5
+
+
+def cells(p: SweepParams) -> list[Cell]:
+    s = p.sweep
+    sweep = [
+        Cell("1a", d, alpha, s.width, beta) for d in s.ds for alpha, beta in zip(s.alphas, s.momentum, strict=True)
+    ]
+    widths = [Cell("1b", d, 1.0, width, 0.0) for width in s.widths for d in s.width_ds]
+    return sorted(sweep + widths, key=lambda cell: cell.cost)
+
+
+def train(cell: Cell, p: SweepParams, max_steps: int, seeds: list[int]) -> networks.Trained:
+    s = p.sweep
+    return networks.train(
+        "grid",
+        *draws(cell.d, cell.m, seeds),
+        seeds,
+        width=cell.width,
+        init_scale=1.0,
+        method=networks.flow_method(
+            loss=s.loss, log10_target=s.log10_target, momentum=cell.momentum, max_steps=max_steps
+        ),
+        where=device.pick(p.device),
+        advise="",
+    )
+
+
+def run(p: SweepParams, slack: float, minutes: float) -> None:
+    """Cells that the table lacks, cheapest first, until the time is up."""
+    table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame(columns=KEYS)
+    done = set(table[KEYS].itertuples(index=False, name=None))
+    deadline = time.monotonic() + 60 * minutes
+    todo = [cell for cell in cells(p) if (cell.figure, cell.d, cell.alpha, cell.width) not in done]
+    for cell in todo:
+        if time.monotonic() > deadline:
+            break
+        start = time.monotonic()
+        trained = train(cell, p, p.sweep.max_steps, p.sweep.seeds)
+        rows = measured(trained.net, cell.d, cell.m, p.sweep.seeds, slack)
+        seconds = time.monotonic() - start
+        rows = rows.assign(figure=cell.figure, alpha=cell.alpha, steps=len(trained.histories[0]), seconds=seconds)
+        table = pd.concat([table, rows]) if len(table) else rows
+        store.save_table(TABLE, table)
+        for checkpoint in trained.checkpoints:
+            checkpoint.forget()
+        print(f"{cell}: m = {cell.m}, c = {rows['c'].mean():.3f}, {seconds:.0f} s", flush=True)
+    print(f"{len(cells(p)) - len(todo)} cells were there, {len(table.groupby(KEYS))} of {len(cells(p))} are now")
+
+
+def steps_taken(cell: Cell, p: SweepParams) -> int:
+    return len(train(cell, p, p.sweep.max_steps, p.sweep.seeds[:1]).histories[0])
+
+
+def seconds_a_step(cell: Cell, p: SweepParams) -> float:
+    """Of one network, the first steps left out."""
+    x, y = (torch.from_numpy(a) for a in draws(cell.d, cell.m, p.sweep.seeds[:1]))
+    net = initial(cell.d, cell.width, 1.0, [rng(p.sweep.seeds[0], "margin init")])
+    stamps: list[float] = []
+    settings = {"loss": p.sweep.loss, "ln_target": -69.0, "momentum": cell.momentum, "max_steps": WARM + TIMED}
+    with contextlib.suppress(NotReached):
+        flow.train(x, y, net, watch=lambda state: stamps.append(time.perf_counter()), **settings)
+    return float(np.median(np.diff(stamps)[WARM:]))
+
+
+def predict(p: SweepParams) -> None:
+    device.pick("cpu")
+    every, total = cells(p), 0.0
+    a_step = 0.0  # one step of one network of every cell
+    parts = sorted({(cell.figure, cell.alpha, cell.momentum) for cell in every})
+    for figure, alpha, momentum in parts:
+        ms, counts = [], []
+        for d in SMALL:
+            cell = Cell(figure, d, alpha, 1000, momentum)
+            ms.append(cell.m)
+            counts.append(steps_taken(cell, p))
+        power = max(0.0, float(np.polyfit(np.log(ms), np.log(counts), 1)[0]))
+        part = [cell for cell in every if (cell.figure, cell.alpha, cell.momentum) == (figure, alpha, momentum)]
+        each = [seconds_a_step(cell, p) for cell in part]
+        steps = [counts[-1] * (cell.m / ms[-1]) ** power for cell in part]
+        seconds = len(p.sweep.seeds) * float(np.dot(steps, each))
+        a_step += sum(each)
+        total += seconds
+        print(
+            f"Fig {figure[0]}({figure[1]}), α = {alpha:g}: {len(part)} cells, {counts[-1]} steps at d = {SMALL[-1]}, "
+            f"growing as m^{power:.2f}: {seconds / 60:.1f} minutes",
+            flush=True,
+        )
+    print(f"the whole grid, {len(every)} cells of {len(p.sweep.seeds)} seeds: {total / 3600:.2f} hours here")
+    days = PROTOCOL_STEPS * len(p.sweep.seeds) * a_step / 86400
+    print(f"the paper's protocol, {PROTOCOL_STEPS} iterations at the price of our steps: {days:.0f} days")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=float, metavar="MINUTES", help="run cells for this long instead of predicting")
+    arguments = parser.parse_args()
+    paper = load(SweepParams, PRESET)
+    if arguments.run:
+        run(paper, load(MarginParams, PRESET).margin.slack, arguments.run)
+    else:
+        predict(paper)

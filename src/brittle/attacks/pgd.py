@@ -1,0 +1,46 @@
+"""Projected gradient descent on y f(x + δ) (Madry et al. 2018), for any network that torch can differentiate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from brittle.attacks.pieces import NORMS
+
+
+def pgd(
+    f: Callable[[Tensor], Tensor],
+    x: Tensor,
+    y: Tensor,
+    norm: str,
+    eps: float | Tensor,
+    steps: int,
+    step_size: float | None = None,
+    start: Tensor | None = None,
+) -> Tensor:
+    """The δ in the balls of radius ε, one for all samples or one each, with the lowest y f(x + δ) that was seen.
+
+    f: (n, d) -> (n,) scores, each of its own sample. step_size: relative to ε; 2.5/steps reaches across the ball.
+    """  # (n, d), (n,), () or (n,) -> (n, d)
+    ball = NORMS[norm]
+    eps = torch.as_tensor(eps, dtype=x.dtype, device=x.device).expand(len(x))
+    length = (2.5 / steps if step_size is None else step_size) * eps[:, None]
+    delta = torch.zeros_like(x) if start is None else ball.project(start, eps)
+    best, lowest = delta, torch.full_like(eps, torch.inf)
+    for step in range(steps + 1):
+        moved = delta.detach().requires_grad_(step < steps)
+        with torch.set_grad_enabled(step < steps):
+            scores = y * f(x + moved)
+        lower = scores.detach() < lowest
+        best, lowest = torch.where(lower[:, None], moved.detach(), best), lowest.minimum(scores.detach())
+        if step < steps:
+            (g,) = torch.autograd.grad(scores.sum(), moved)
+            delta = ball.project(moved.detach() - length * ball.normalise(g), eps)
+    return best
+
+
+def fgm(f: Callable[[Tensor], Tensor], x: Tensor, y: Tensor, norm: str, eps: float | Tensor) -> Tensor:
+    """One step to the end of the ball: with l∞ the sign method of Goodfellow et al. 2015."""  # -> (n, d)
+    return pgd(f, x, y, norm, eps, steps=1, step_size=1.0)

@@ -1,0 +1,80 @@
+"""What a claim is: what a paper says, the rule that decides it, and the verdict that the rule gives on our numbers.
+
+A verdict is computed from the tables that the stages wrote, never typed. `reproduced` and `differs` are what the rule
+says; `not run at this scale` is said where the parameters leave the rule nothing to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+Tables = Mapping[str, pd.DataFrame]  # by path
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found."""
+
+    holds: bool | None  # None: nothing to look at
+    value: float  # the one number that the rule is about
+    measured: str  # that number in words, with what belongs to it
+    scale: str  # at which sizes
+
+    @property
+    def verdict(self) -> str:
+        return {True: "reproduced", False: "differs", None: "not run at this scale"}[self.holds]
+
+
+@dataclass(frozen=True)
+class Claim:
+    id: str
+    source: str  # where the paper says it
+    says: str
+    paper: str  # the paper's number
+    rule: str
+    reads: tuple[str, ...]  # the tables that the verdict rests on
+    judge: Callable[[Tables], Finding]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The claims of one paper, in order."""
+
+    name: str
+    claims: list[Claim] = field(default_factory=list)
+
+    def claim(
+        self, id: str, *, source: str, says: str, paper: str, rule: str, reads: str
+    ) -> Callable[[Callable[[Tables], Finding]], Callable[[Tables], Finding]]:
+        """Enter a claim; the function decorated is its rule."""
+
+        def enter(judge: Callable[[Tables], Finding]) -> Callable[[Tables], Finding]:
+            self.claims.append(Claim(id, f"{self.name} {source}", says, paper, rule, tuple(reads.split()), judge))
+            return judge
+
+        return enter
+
+
+def judged(papers: list[Paper], tables: Tables) -> pd.DataFrame:
+    """One row per claim."""
+    rows = []
+    for claim in (claim for paper in papers for claim in paper.claims):
+        found = claim.judge(tables)
+        rows.append(
+            {
+                "id": claim.id,
+                "verdict": found.verdict,
+                "value": found.value,
+                "says": claim.says,
+                "measured": found.measured,
+                "paper": claim.paper,
+                "rule": claim.rule,
+                "scale": found.scale,
+                "source": claim.source,
+                "rests_on": " ".join(claim.reads),
+            }
+        )
+    return pd.DataFrame(rows)

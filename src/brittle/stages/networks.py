@@ -1,0 +1,131 @@
+"""Training as a stage does it: seeds side by side, a bar, a checkpoint, and one line if the target is out of reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle import store
+from brittle.nets.two_layer import TwoLayer, initial
+from brittle.params.base import BadInput
+from brittle.rng import rng
+from brittle.stages.progress import Checkpoint, bar, fingerprint
+from brittle.train import flow, protocol
+from brittle.train.state import NotReached, State
+
+TOGETHER = 1 << 21  # samples × neurons of the networks that train side by side: tensors of 8 MB stay near the cores
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to train depth-2 networks to a target loss, with its settings."""
+
+    name: str
+    train: Callable[..., tuple[TwoLayer, State]]
+    state: type[State]
+    settings: dict[str, Any]
+
+
+def flow_method(*, loss: str, log10_target: float, momentum: float, max_steps: int) -> Method:
+    settings = {"momentum": momentum, "max_steps": max_steps, "loss": loss, "ln_target": log10_target * math.log(10)}
+    return Method("flow", flow.train, flow.FlowState, settings)
+
+
+def protocol_method(*, loss: str, log10_target: float, **settings: float) -> Method:
+    settings |= {"loss": loss, "ln_target": log10_target * math.log(10)}
+    return Method("protocol", protocol.train, protocol.ProtocolState, settings)
+
+
+@dataclass(frozen=True)
+class Trained:
+    net: dict[str, np.ndarray]  # w (s, k, d), b (s, k), v (s, k)
+    histories: list[np.ndarray]  # of each seed, ln loss step by step
+    checkpoints: list[Checkpoint]  # to forget once the outputs are written
+
+
+def train(
+    stage: str,
+    x: np.ndarray,  # (s, m, d)
+    y: np.ndarray,  # (s, m)
+    seeds: Sequence[int],
+    *,
+    width: int,
+    init_scale: float,
+    method: Method,
+    where: torch.device,
+    advise: str,
+    watch: Callable[[float], None] = lambda done: None,
+) -> Trained:
+    """One network per seed, as many side by side as fit; `watch` hears how many are done, in fractions."""
+    together = max(1, TOGETHER // (x.shape[1] * width))
+    groups = [slice(i, i + together) for i in range(0, len(seeds), together)]
+    ln_target = method.settings["ln_target"]
+    nets, histories, checkpoints = [], [], []
+    for group in groups:
+        start = initial(x.shape[2], width, init_scale, [rng(seed, "margin init") for seed in seeds[group]])
+        key = fingerprint(x[group], y[group], seeds[group], width, init_scale, method.name, method.settings, where)
+        checkpoint = Checkpoint(stage, key)
+        saved = checkpoint.load(method.state.names())
+
+        def each_step(state: State, group: slice = group, checkpoint: Checkpoint = checkpoint) -> None:
+            # ln loss falls ever faster; its square root keeps pace with the clock.
+            watch(group.start + float((state.ln_loss / ln_target).clamp(0, 1).sqrt().sum()))
+            if checkpoint.due():
+                checkpoint.save(state.arrays())
+
+        def on(array: np.ndarray, group: slice = group) -> Tensor:
+            return torch.from_numpy(array[group]).to(where)
+
+        restored = method.state.restore(saved, where) if saved else None
+        try:
+            net, state = method.train(on(x), on(y), start.to(where), state=restored, watch=each_step, **method.settings)
+        except NotReached as short:
+            raise BadInput(f"{stage}: stopped at {short}; {advise}") from None
+        checkpoint.save(state.arrays())  # also when done: what comes after it may be killed
+        checkpoints.append(checkpoint)
+        nets.append({name: tensor.cpu().numpy() for name, tensor in vars(net).items()})
+        histories += list(torch.stack([*state.history, state.ln_loss], dim=1).cpu().numpy())
+    return Trained({n: np.concatenate([net[n] for net in nets]) for n in nets[0]}, histories, checkpoints)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Networks of one shape and method, one per seed, under one name in a file of many."""
+
+    name: str
+    draw: Callable[[], tuple[np.ndarray, np.ndarray]]  # (s, m, d), (s, m)
+    seeds: Sequence[int]  # of the initial weights
+    width: int
+    method: Method
+    init_scale: float = 1.0
+    size: float = 1.0  # of its share of the progress bar
+
+
+def train_all(stage: str, path: str, jobs: Sequence[Job], where: torch.device, advise: str) -> None:
+    """Train every job's networks and store them in one file, as NAME.w, NAME.b and NAME.v."""
+    tensors, checkpoints = {}, []
+    with bar(sum(len(job.seeds) * job.size for job in jobs), "training") as shown:
+        for job in jobs:
+            before = shown.n
+            trained = train(
+                stage,
+                *job.draw(),
+                job.seeds,
+                width=job.width,
+                init_scale=job.init_scale,
+                method=job.method,
+                where=where,
+                advise=advise,
+                watch=lambda done, before=before, job=job: shown.reach(before + done * job.size),
+            )
+            tensors |= {f"{job.name}.{name}": array for name, array in trained.net.items()}
+            checkpoints += trained.checkpoints
+    store.save_tensors(path, tensors)
+    for checkpoint in checkpoints:
+        checkpoint.forget()

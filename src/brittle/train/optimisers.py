@@ -1,0 +1,257 @@
+"""Other optimisers, other networks? (VYS §7.) One loop for every rule, full batch, on ln L.
+
+A rule says in which direction to go, a clock how far. `Fall` is the clock that suits every rule: a step is as long as
+makes ln L fall by a given amount, by the gradient that the rule itself goes by. On the way to 1e-30 that gradient grows
+several times over and ln L becomes a sharp maximum over the samples; steps of constant size that are fine at
+first make the samples see-saw later. With falls below 1 no sample's share of the loss changes much in a step, at any
+time and for any rule. As the steps shrink a rule without memory walks one path, steepest descent in its own norm, and a
+clock only says how fast: halving the steps, or changing the clock, tells whether the network reached is the rule's own.
+
+On homogeneous networks such a path ends at a KKT point of VYS's Problem (2) with ‖θ‖ in the rule's norm; momentum leads
+there too, at least where the network is smooth (Gronich & Vardi 2026, arXiv:2602.16340).
+
+All rules see ∇ ln L = ∇L / L, never ∇L, which shrinks by 30 orders of magnitude on the way. To rules that look only at
+the direction it makes no difference; to those with a memory it does, for in ∇L the past would drown the present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from brittle.nets.deep import Deep, split
+from brittle.train.losses import ln_loss
+from brittle.train.state import State
+
+
+@dataclass(frozen=True)
+class Here:
+    """All that a rule may look at, for s networks with p parameters each."""
+
+    n: int  # 1 at the first step
+    theta: Tensor  # (s, p)
+    g: Tensor  # (s, p) ∇ ln L at θ
+    gradient: Callable[[Tensor], Tensor]  # and anywhere else
+    shapes: Sequence[torch.Size]  # of the tensors that θ consists of
+    memory: tuple[Tensor, Tensor]  # each (s, p), what the rule kept of the steps before; zero at first
+
+
+@dataclass(frozen=True)
+class Move:
+    direction: Tensor  # (s, p) to go against
+    seen: Tensor  # (s, p) the gradient that it comes from, perhaps an average
+    memory: tuple[Tensor, Tensor]
+
+
+class Clock(Protocol):
+    """Any rule for the length of a step: η for each network."""
+
+    def __call__(self, theta: Tensor, move: Move) -> Tensor: ...  # (s, p) -> (s, 1)
+
+
+@dataclass(frozen=True)
+class Fall:
+    """As far as makes ln L fall by `size`, by the gradient that the rule goes by."""
+
+    size: float
+
+    def __call__(self, theta: Tensor, move: Move) -> Tensor:
+        return self.size / (move.seen * move.direction).sum(1, keepdim=True)
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A step of length `size` · ‖θ‖: normalised descent, which a homogeneous network sees as a constant angle."""
+
+    size: float
+
+    def __call__(self, theta: Tensor, move: Move) -> Tensor:
+        return self.size * _norm(theta) / _norm(move.direction)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same η for ever: plain descent."""
+
+    size: float
+
+    def __call__(self, theta: Tensor, move: Move) -> Tensor:
+        return torch.full_like(theta[:, :1], self.size)
+
+
+class Rule(Protocol):
+    """Any map from gradients to directions that keeps the networks apart."""
+
+    def __call__(self, here: Here) -> Move: ...
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """θ ← θ - η g: steepest descent in ‖·‖₂. With η = fall / ‖g‖² it is gradient flow in the time of ln L."""
+
+    def __call__(self, here: Here) -> Move:
+        return Move(here.g, here.g, here.memory)
+
+
+@dataclass(frozen=True)
+class SignDescent:
+    """θ ← θ - η sign(g): steepest descent in ‖·‖_∞."""
+
+    def __call__(self, here: Here) -> Move:
+        return Move(here.g.sign(), here.g, here.memory)
+
+
+@dataclass(frozen=True)
+class Sam:
+    """Sharpness-aware minimisation (Foret et al. 2021, Eq. 2-3): the gradient is that at θ + ρ g/‖g‖.
+
+    ρ is relative to ‖θ‖: a homogeneous network is its direction θ/‖θ‖, and a fixed ρ would fade as θ grows.
+    """
+
+    rho: float = 0.05
+
+    def __call__(self, here: Here) -> Move:
+        ascent = self.rho * _norm(here.theta) * here.g / _norm(here.g)
+        g = here.gradient(here.theta + ascent)
+        return Move(g, g, here.memory)
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Kingma & Ba 2015, Algorithm 1, on ∇ ln L.
+
+    On ∇L itself ε would soon outweigh √v and turn Adam into descent with momentum, whose bias is that of gradient flow
+    (Wang et al. 2021); here √v stays far above ε, and what is left is Adam's own.
+    """
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+    def __call__(self, here: Here) -> Move:
+        m, v = here.memory
+        m = self.beta1 * m + (1 - self.beta1) * here.g
+        v = self.beta2 * v + (1 - self.beta2) * here.g**2
+        mean, square = m / (1 - self.beta1**here.n), v / (1 - self.beta2**here.n)
+        return Move(mean / (square.sqrt() + self.epsilon), mean, (m, v))
+
+
+@dataclass(frozen=True)
+class Muon:
+    """Jordan et al. 2024: every matrix goes along its momentum, orthogonalised, times √max(1, rows/columns).
+
+    Steepest descent in the spectral norm of each layer, but for the momentum. The gradient of the first layer has one
+    large singular value, along z = Σ y_i x_i (VYS Thm 4.1); here it counts no more than the others.
+    The biases and the last layer are vectors, matrices of one row; to orthogonalise those is to normalise them
+    (Bernstein & Newhouse 2024).
+    """
+
+    beta: float = 0.95
+
+    def __call__(self, here: Here) -> Move:
+        m = self.beta * here.memory[0] + (1 - self.beta) * here.g
+        ahead = self.beta * m + (1 - self.beta) * here.g  # Nesterov's
+        direction = torch.cat([self._layer(p).flatten(1) for p in split(ahead, here.shapes)], dim=1)
+        seen = ahead / (1 - self.beta ** (here.n + 1))  # an average, although the memory began at zero
+        return Move(direction, seen, (m, here.memory[1]))
+
+    @staticmethod
+    def _layer(m: Tensor) -> Tensor:
+        if m.ndim == 2 or m.shape[1] == 1:
+            return (m.flatten(1) / _norm(m.flatten(1))).view_as(m)
+        return orthogonalised(m) * max(1, m.shape[1] / m.shape[2]) ** 0.5
+
+
+def orthogonalised(m: Tensor, steps: int = 5) -> Tensor:
+    """U Vᵀ of m = U S Vᵀ, roughly: Newton-Schulz with Jordan's coefficients takes S to between 0.7 and 1.2."""
+    if m.shape[1] > m.shape[2]:  # (s, k, l) -> (s, k, l)
+        return orthogonalised(m.transpose(1, 2), steps).transpose(1, 2)
+    m = m / m.flatten(1).norm(dim=1)[:, None, None].clamp(min=1e-7)
+    for _ in range(steps):
+        square = m @ m.transpose(1, 2)
+        m = 3.4445 * m + (-4.7750 * square + 2.0315 * square @ square) @ m
+    return m
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    rule: Rule
+    clock: Clock
+
+
+# Half of each step gives the same mean c within 3 %, all but SAM within 0.5 % (d = m = 100, width 1000, 5 seeds).
+OPTIMISERS = {
+    "gd": Optimiser(GradientDescent(), Fall(0.4)),
+    "normalised_gd": Optimiser(GradientDescent(), Relative(0.004)),
+    "sign": Optimiser(SignDescent(), Fall(0.4)),
+    "adam": Optimiser(Adam(), Fall(0.4)),
+    "sam": Optimiser(Sam(), Fall(1.0)),
+    "muon": Optimiser(Muon(), Fall(0.4)),
+}
+
+
+@dataclass(kw_only=True)
+class OptimiserState(State):
+    theta: Tensor  # (s, p)
+    g: Tensor  # (s, p) ∇ ln L there
+    memory1: Tensor  # (s, p) of the rule
+    memory2: Tensor
+
+
+def train(
+    x: Tensor,  # (s, m, d)
+    y: Tensor,  # (s, m)
+    net: Deep,
+    *,
+    optimiser: Optimiser,
+    loss: str,
+    ln_target: float,
+    max_steps: int,
+    state: OptimiserState | None = None,
+    watch: Callable[[OptimiserState], None] = lambda state: None,
+) -> tuple[Deep, OptimiserState]:
+    """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target."""
+    shapes = net.shapes()
+
+    def evaluate(theta: Tensor) -> tuple[Tensor, Tensor]:
+        """ln L and ∇ ln L."""  # (s, p) -> (s,), (s, p)
+        theta = theta.detach().requires_grad_()
+        with torch.enable_grad():
+            q = y * net.like(theta)(x)
+            ln, pull = ln_loss(q.detach(), loss)
+            (g,) = torch.autograd.grad(q, theta, -pull)
+        return ln, g
+
+    if state is None:
+        theta = net.flat()
+        ln, g = evaluate(theta)
+        none = torch.zeros_like(theta)
+        state = OptimiserState(theta=theta, g=g, memory1=none, memory2=none, ln_loss=ln, history=[])
+
+    while True:
+        watch(state)
+        active = state.unfinished(ln_target, max_steps)[:, None]
+        if not bool(active.any()):
+            return net.like(state.theta), state
+        here = Here(
+            n=len(state.history) + 1,
+            theta=state.theta,
+            g=state.g,
+            gradient=lambda theta: evaluate(theta)[1],
+            shapes=shapes,
+            memory=(state.memory1, state.memory2),
+        )
+        move = optimiser.rule(here)
+        eta = optimiser.clock(state.theta, move)
+        state.history.append(state.ln_loss)
+        state.theta = torch.where(active, state.theta - eta * move.direction, state.theta)
+        state.memory1, state.memory2 = move.memory
+        state.ln_loss, state.g = evaluate(state.theta)
+
+
+def _norm(rows: Tensor) -> Tensor:
+    return rows.norm(dim=1, keepdim=True)
