@@ -22,6 +22,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@touch $@
 
 repro: env  ## run whatever is out of date, and say what to look at
+	@python -m brittle.params params.yaml > /dev/null
 	dvc repro
 	@python -m brittle.claims
 	@echo

@@ -110,7 +110,10 @@ def run(p: SweepParams, slack: float, minutes: float) -> None:
 
 
 def steps_taken(cell: Cell, p: SweepParams) -> int:
-    return len(train(cell, p, p.sweep.max_steps, p.sweep.seeds[:1]).histories[0])
+    trained = train(cell, p, p.sweep.max_steps, p.sweep.seeds[:1])
+    for checkpoint in trained.checkpoints:
+        checkpoint.forget()
+    return len(trained.histories[0])
 
 
 def seconds_a_step(cell: Cell, p: SweepParams) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -85,8 +86,10 @@ def test_the_enumerated_radius_is_the_nearest_flip_of_a_dense_sampling(seed: int
 def test_no_certificate_exceeds_the_exact_radius(seed: int, k: int, d: int) -> None:
     net, x, y = random_net(seed, 4, k, d)
     found, true = certified(net, x, y), exact_radii(net, x, y)
-    for bound in (found.local, found.crown, found.quadratic):
-        assert bool((bound <= true * (1 + 1e-8)).all())
+    a, yv = net.preactivations(x[None])[0], y[:, None] * net.v[0]
+    right = y * net(x[None])[0] > 0
+    for bound in (found.radius, found.local, certify.crown(a, yv, net.w[0]), certify.quadratic(a, yv, net.w[0])):
+        assert bool((bound <= true * (1 + 1e-8))[right].all())
     sure = found.exact & (y != 0)
     np.testing.assert_allclose(found.radius[sure & (true < 1e5)], true[sure & (true < 1e5)], rtol=1e-6)
 
@@ -204,6 +207,28 @@ def test_both_networks_of_the_worked_example_are_certified_at_their_closed_forms
 def test_a_sample_that_is_wrong_already_has_radius_zero() -> None:
     net, x, y = random_net(3, 6, 8, 3)
     assert certified(net, x, -y).radius.tolist() == [0.0] * 6
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    w=st.floats(0.1, 10), x=st.floats(1, 1e9), left=st.floats(1e-3, 1), kink=st.floats(-3, 3), v=st.floats(-0.3, 0.3)
+)
+def test_a_certificate_survives_the_rounding_of_large_inputs(
+    w: float, x: float, left: float, kink: float, v: float
+) -> None:
+    """N(x) = σ(wx - b) + vσ(-wx + b + kink), with wx and b of equal size: in fractions, N is positive up to it."""
+    b = w * x - left
+    net = TwoLayer(
+        torch.tensor([[[w], [-w]]], dtype=torch.float64),
+        torch.tensor([[-b, b + kink]], dtype=torch.float64),
+        torch.tensor([[1.0, v]], dtype=torch.float64),
+    )
+    one = torch.ones(1, dtype=torch.float64)
+    radius = Fraction(float(certified(net, torch.tensor([[x]], dtype=torch.float64), one).radius[0]))
+    for side in (-1, 1):
+        at = Fraction(x) + side * radius * (1 - Fraction(1, 10**12))
+        first, second = Fraction(w) * at - Fraction(b), -Fraction(w) * at + Fraction(b + kink)
+        assert max(first, 0) + Fraction(v) * max(second, 0) > 0 or radius == 0
 
 
 def test_networks_with_idle_neurons_and_without_any_boundary_have_finite_answers() -> None:

@@ -64,6 +64,15 @@ CONFIRM: dict[str, pd.DataFrame] = {
         sqrt_d=[10.0, 14.1, 10.0, 14.1],
         on_margin=[1.0, 1.0, 0.96, 0.95],
     ),
+    "docs/paper-scale/grid.csv": table(
+        figure=["1a", "1a", "1b", "1b"],
+        alpha=[0.5, 1.0, 1.0, 1.0],
+        d=100,
+        width=[1000, 1000, 100, 8000],
+        c=[4.5, 2.3, 2.3, 2.4],
+        sqrt_d=10.0,
+        on_margin=[1.0, 0.96, 0.96, 0.95],
+    ),
     "plots/widths.csv": table(d=100, width=[100, 1000], seed=0, c=[2.3, 2.4]),
     "plots/variants.csv": table(
         world=["sphere", "sphere", "gaussian", "clusters"],
@@ -153,8 +162,8 @@ REFUTE = [
 
 
 def verdict(id: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> str:
-    (path,) = CLAIMS[id].reads
-    return CLAIMS[id].judge({path: change(CONFIRM[path])}).verdict
+    path = CLAIMS[id].reads[0]
+    return CLAIMS[id].judge(CONFIRM | {path: change(CONFIRM[path])}).verdict
 
 
 @pytest.mark.parametrize("id", CLAIMS)

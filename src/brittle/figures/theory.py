@@ -51,8 +51,8 @@ def brackets(table: pd.DataFrame) -> Figure:
         ax.plot(each.index, each["certified"], color=GREEN, linewidth=1.2, linestyle="--", label="certified")
         width = 100 * (1 - (each["certified"] / each["attacked"]).median())
         ax.set(title=f"{title}: bracket {width:.2g} % wide", xlabel="training samples, sorted", ylim=(0, top))
-        ax.legend(loc="lower right")
     axes[0].set(ylabel="radius, $\\ell_2$")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, handlelength=1.5)
     return figure
 
 
@@ -88,7 +88,7 @@ def optimisers(table: pd.DataFrame) -> Figure:
             ax.plot(stats["certified"]["mean"], at, "|", color=ORANGE, markersize=13, markeredgewidth=2.2)
             ax.plot([], [], color=ORANGE, label="a single sample (certified, median)")
         ax.axvline(root, color="black", linestyle="--", linewidth=1.2, label="$\\sqrt{d}$")
-        ax.set_yticks(at, stats.index)
+        ax.set_yticks(at, [rule.replace("_", " ") for rule in stats.index])
         ax.set(title=f"Depth {depth}", xlabel="size of the perturbation, $\\ell_2$", xlim=(0, 1.08 * root))
-    axes[0][0].legend(loc="lower right", fontsize="small")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
