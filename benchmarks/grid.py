@@ -119,6 +119,8 @@ def steps_taken(cell: Cell, p: SweepParams) -> int:
 def seconds_a_step(cell: Cell, p: SweepParams) -> float:
     """Of one network, the first steps left out."""
     x, y = (torch.from_numpy(a) for a in draws(cell.d, cell.m, p.sweep.seeds[:1]))
+    if cell.m * cell.width >= networks.LARGE:
+        device.keep_freed_memory()
     net = initial(cell.d, cell.width, 1.0, [rng(p.sweep.seeds[0], "margin init")])
     stamps: list[float] = []
     settings = {"loss": p.sweep.loss, "ln_target": -69.0, "momentum": cell.momentum, "max_steps": WARM + TIMED}

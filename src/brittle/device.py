@@ -22,15 +22,17 @@ def pick(name: str) -> torch.device:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # a safeguard that writes every new tensor twice
-    else:
-        _keep_freed_memory()
     torch.set_float32_matmul_precision("highest")
     return torch.device(name)
 
 
-def _keep_freed_memory() -> None:
-    """Let glibc keep large buffers for the next one. By default each goes back to the system when it is freed and every
-    page of the next is zeroed anew: with tensors of 100 MB that is half of the time of a training step."""
+def keep_freed_memory() -> None:
+    """Let glibc keep buffers beyond 32 MB, too, for the next one.
+
+    By default each goes back to the system when it is freed and every page of the next is zeroed anew: with tensors of
+    100 MB that is almost half of the time of a training step. For computations that ask for the same few sizes again
+    and again; others would cut the kept memory to pieces.
+    """
     mmap_max, trim_threshold = -4, -1
     with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, which does as it likes
         mallopt = ctypes.CDLL(None).mallopt

@@ -24,15 +24,15 @@ from torch import Tensor
 from brittle.nets.two_layer import TwoLayer
 from brittle.probes.margin import separated
 
-MOST, ENOUGH = 3000, 0.01  # iterations of the convex problem; the relative fall over 50 of them that ends it
+MOST, ENOUGH = 10_000, 1e-3  # iterations of the convex problem; the relative fall over 50 of them that ends it
 
 
 @dataclass(frozen=True)
 class KKT:
-    """The residuals of the best λ."""
+    """The residuals of the best λ found: upper bounds, and the least there is up to the solver's tolerance."""
 
     stationarity: float  # ‖θ - Σ λ_i y_i ∇N(x_i)‖ / ‖θ‖
-    slackness: float  # Σ λ_i (y_i N(x_i) - 1) / ‖θ‖²
+    slackness: float  # Σ λ_i (y_i N(x_i) - 1) / ‖θ‖²: half the mean excess over the margin, as Σ λ_i = ‖θ‖²/2
     kinks: float  # the share of the (i, j) at a kink
     multipliers: Tensor  # (m,) λ
 

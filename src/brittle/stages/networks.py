@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from brittle import store
+from brittle.device import keep_freed_memory
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.params.base import BadInput
 from brittle.rng import rng
@@ -20,6 +21,9 @@ from brittle.train import flow, protocol
 from brittle.train.state import NotReached, State
 
 TOGETHER = 1 << 21  # samples × neurons of the networks that train side by side: tensors of 8 MB stay near the cores
+
+
+LARGE = 1 << 23  # samples × neurons of one network whose tensors have 32 MB, beyond which glibc keeps none
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ def train(
 ) -> Trained:
     """One network per seed, as many side by side as fit; `watch` hears how many are done, in fractions."""
     together = max(1, TOGETHER // (x.shape[1] * width))
+    if where.type == "cpu" and x.shape[1] * width >= LARGE:
+        keep_freed_memory()
     groups = [slice(i, i + together) for i in range(0, len(seeds), together)]
     ln_target = method.settings["ln_target"]
     nets, histories, checkpoints = [], [], []
