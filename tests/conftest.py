@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from ruamel.yaml import YAML
+
+settings.register_profile("brittle", deadline=None)  # a busy machine is no bug
+settings.load_profile("brittle")
 
 # Two processes test side by side: one thread each, or they wait for one another. (Before anything imports torch.)
 os.environ.setdefault("OMP_NUM_THREADS", "1")

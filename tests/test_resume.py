@@ -63,7 +63,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, method: str
 def test_networks_that_train_one_after_the_other_are_kept_one_by_one(tmp_path: Path) -> None:
     """Each group leaves a checkpoint as it ends, however short it was; the stage's end removes them, and no others."""
     folder = prepared(tmp_path / "stage", "flow")
-    one_by_one = "from brittle.stages import margin_train\nmargin_train.TOGETHER = 1\n"
+    one_by_one = "from brittle.stages import margin_train, networks\nnetworks.TOGETHER = 1\n"
     see = "margin_train.store.save_table = lambda *a: (_ for _ in ()).throw(SystemExit(9))\n"
     go = "from brittle.stages.run import run\nrun(margin_train.main, margin_train.MarginParams)"
     (folder / ".checkpoints").mkdir()
