@@ -129,7 +129,7 @@ BAD = [
     ("sweep.depth", 3, "sweep.depth: is not a parameter; the parameters here are ds, alphas"),
     ("theory.example_ds", [15], "theory.example_ds = 15: must be even"),
     ("sweep.width_ds", [10**9], "sweep.width_ds = 1000000000: must give d · max(d, width) ≤ 10000000000"),
-    ("theory.robust_alphas", [200], "theory.robust_alphas = 200: must give d · d**alpha ≤ 10000000000 (d = 200)"),
+    ("theory.robust_alphas", [200.0], "theory.robust_alphas = 200.0: must give d · d**alpha ≤ 10000000000 (d = 200)"),
     ("theory.lemma.alphas", [10.0], "theory.lemma.alphas = 10.0: must give d · d**alpha ≤ 10000000000 (d = 200)"),
     ("theory.lemma.alphas", [0.01], "theory.lemma.alphas = 0.01: must give 2 samples or more (d = 50)"),
     ("variants.m", 10**9, "variants.m = 1000000000: must give m · max(d, width) ≤ 10000000000"),
