@@ -1,0 +1,189 @@
+"""How fast `sgd` trains on slabs and how fast slabs are drawn: against the scripts one would write, in one run.
+
+    python benchmarks/slabs.py            # some 2 minutes on 2 cores
+    python benchmarks/slabs.py --quick    # fewer updates: the networks are not yet what they will be
+
+The three trainings take turns, an epoch each, so that whatever else the machine does slows them all; times are medians
+over the turns. Each has one thread or all, whichever a trial finds faster for it: on a machine with other work threads
+wait for one another, small products most of all, and a baseline that waits would flatter the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from statistics import median
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from brittle.device import pick
+from brittle.nets.fcn import Fcn
+from brittle.probes.randomised import randomised
+from brittle.rng import rng
+from brittle.train import sgd
+from brittle.train.sgd import Member, Plan
+from brittle.worlds import slabs
+
+N, D, WIDTH, DEPTH, BATCH, LR, WEIGHT_DECAY, SEEDS = 100_000, 50, 100, 2, 256, 0.1, 5e-7, 8
+WORLD = slabs.world("lms-5", D)
+EPOCH, TRIAL = N // BATCH, 20 * BATCH
+
+Scores = Callable[[Tensor], Tensor]
+
+
+def textbook(x: Tensor, y: Tensor) -> Iterator[Scores]:
+    """The baseline: nn.Sequential, DataLoader and optim.SGD. The scores of the network, each time after an epoch."""
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(D, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 2))
+    loader = DataLoader(TensorDataset(x, (y > 0).long()), batch_size=BATCH, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=LR, weight_decay=WEIGHT_DECAY)
+    criterion = nn.CrossEntropyLoss()
+    updates = 0
+    while True:
+        for inputs, labels in loader:
+            optimizer.zero_grad()
+            criterion(net(inputs), labels).backward()
+            optimizer.step()
+            updates += 1
+            if updates % (len(x) // BATCH) == 0:
+                yield lambda points: net(points).diff(dim=1).squeeze(1)
+
+
+def side_by_side(x: Tensor, y: Tensor, seeds: int) -> Iterator[Scores]:
+    """`sgd.train`. The scores of the first network, each time after an epoch."""
+    net = Fcn(D, WIDTH, DEPTH)
+    members = [Member(seed, lr=LR, weight_decay=WEIGHT_DECAY) for seed in range(seeds)]
+    state = None
+    for epochs in count(1):
+        state = sgd.train(net, members, x[None], y[None], Plan(epochs, BATCH), state=state)
+        yield lambda points, theta=state.theta[:1]: net(theta, points[None])[0]
+
+
+def one_coordinate_at_a_time(n: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The baseline: shuffle all rows, fill a coordinate slab by slab, shuffle again; LMS-5 by its definition."""
+    gamma, b, k = 0.1, 1.0, 5
+    width = 2 * b * (1 - (k - 1) * gamma) / k
+    slab_lows = [-b + i * (width + 2 * gamma * b) for i in range(k)]
+    x, y = np.zeros((n, D)), random.choice([-1, 1], n)
+    for i in range(D):
+        order = random.permutation(n)
+        x, y = x[order], y[order]
+        for label, outwards in ((1, [0, 1 / 2, 0, 1 / 2, 0]), (-1, [1 / 8, 0, 3 / 4, 0, 1 / 8])):
+            rows = np.flatnonzero(y == label)
+            if i == 0:
+                x[rows, i] = label * random.uniform(gamma * b, b, len(rows))
+                continue
+            slab = random.choice(k, len(rows), p=outwards)
+            for each, low in enumerate(slab_lows):
+                here = rows[slab == each]
+                x[here, i] = random.uniform(low, low + width, len(here))
+    return x, y
+
+
+def by_quantiles(n: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    return WORLD.sample(n, random)
+
+
+def seconds(what: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    what()
+    return time.perf_counter() - started
+
+
+def verdict(gain: float, bar: float, what: str) -> None:
+    print(f"  {what} ≥ {bar:g} × faster than the baseline: {'yes' if gain >= bar else 'NO'} ({gain:.1f} ×)")
+
+
+def suited(start: Callable[[Tensor, Tensor], Iterator[Scores]], x: Tensor, y: Tensor) -> int:
+    """How many threads: one or all, by a trial of a few short epochs each."""
+    times = {}
+    for threads in (1, os.cpu_count() or 1):
+        torch.set_num_threads(threads)
+        turns = start(x[:TRIAL], y[:TRIAL])
+        next(turns)  # to warm up
+        times[threads] = median(seconds(lambda turns=turns: next(turns)) for _ in range(3))
+    return min(times, key=times.__getitem__)
+
+
+@dataclass
+class Run:
+    name: str
+    networks: int
+    threads: int
+    turns: Iterator[Scores]
+    times: list[float] = field(default_factory=list)
+    f: Scores | None = None
+
+    def turn(self) -> None:
+        torch.set_num_threads(self.threads)
+        started = time.perf_counter()
+        self.f = next(self.turns)
+        self.times.append(time.perf_counter() - started)
+
+    @property
+    def each(self) -> float:
+        """Seconds an epoch and network."""
+        return median(self.times) / self.networks
+
+
+def compare_training(epochs: int) -> None:
+    q = slabs.rotation(D, rng(0, "benchmark rotation"))  # (d, d)
+    drawn = (WORLD.sample(n, rng(0, f"benchmark {n}")) for n in (N, 20_000))
+    (x, y), (test, truth) = ((torch.from_numpy(a @ q), torch.from_numpy(b)) for a, b in drawn)
+    starts = (
+        ("textbook script (baseline)", 1, textbook),
+        ("sgd, one network", 1, lambda x, y: side_by_side(x, y, 1)),
+        (f"sgd, {SEEDS} side by side", SEEDS, lambda x, y: side_by_side(x, y, SEEDS)),
+    )
+    runs = [Run(name, networks, suited(start, x, y), start(x, y)) for name, networks, start in starts]
+    for _ in range(epochs):
+        for run in runs:
+            run.turn()
+    print(f"\nTraining: ({WIDTH}, {DEPTH})-FCN on LMS-5, d = {D}, n = {N:,}, {epochs * EPOCH:,} updates of {BATCH}")
+    print(f"  {'a network':<28}{'time':>10}{'updates/s':>12}{'threads':>9}{'faster':>10}   AUC: all, S-, Sᶜ-randomised")
+    for run in runs:
+        found = randomised(run.f, test, truth, torch.from_numpy(q[:1]), rng(0, "donors"), 2, ("s", "rest"))
+        auc = ", ".join(f"{found[version].mean.auc_roc:.3f}" for version in ("standard", "s", "rest"))
+        pace, gain = EPOCH / run.each, runs[0].each / run.each
+        print(f"  {run.name:<28}{epochs * run.each:>8.2f} s{pace:>12,.0f}{run.threads:>9}{gain:>8.1f} ×   {auc}")
+    verdict(runs[0].each / runs[1].each, 5, "one network")
+    verdict(runs[0].each / runs[2].each, 8, f"each of {SEEDS} side by side")
+
+
+def compare_data(repetitions: int) -> None:
+    """Both draw and rotate; the distributions are compared by the means of |x|, label by label."""
+    q = slabs.rotation(D, rng(0, "benchmark rotation"))
+    times: dict[str, list[float]] = {"one coordinate at a time": [], "World.sample": []}
+    hows = dict(zip(times, (one_coordinate_at_a_time, by_quantiles), strict=True))
+    for repetition in range(repetitions):
+        for name, how in hows.items():
+            random = rng(repetition, name)
+            times[name].append(seconds(lambda how=how, random=random: how(N, random)[0] @ q))
+    slow, fast = (median(each) for each in times.values())
+    print(f"\nData: {N:,} samples of LMS-5, d = {D}, and their rotation")
+    print(f"  {'':<28}{'time':>10}{'faster':>31}   mean |x| in slabs: y = 1, y = -1")
+    for (name, how), took in zip(hows.items(), (slow, fast), strict=True):
+        x, y = how(N, rng(0, "check"))
+        means = ", ".join(f"{np.abs(x[y == label, 1:]).mean():.3f}" for label in (1, -1))
+        print(f"  {name:<28}{took:>8.2f} s{slow / took:>29.1f} ×   {means}")
+    verdict(slow / fast, 10, "World.sample")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="How fast slabs are drawn and trained on.")
+    parser.add_argument("--quick", action="store_true", help="1,560 updates instead of 5,070")
+    quick = parser.parse_args().quick
+    pick("cpu")
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} cores, torch {torch.__version__}, load before the start {load:.1f}")
+    print("Other load on the machine disturbs the ratios: run it on an idle one.")
+    compare_training(4 if quick else math.ceil(5000 / EPOCH))
+    compare_data(1 if quick else 3)

@@ -1,0 +1,39 @@
+"""The network of SB Theorem 1: one hidden layer, of which only the weights into it are trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.nets.family import Gradient, Loss, by_autograd
+
+
+@dataclass(frozen=True)
+class FixedOutput:
+    """f(x) = Σ_j v_j ReLU(w_j·x) with v_j = 1/√k for the first half of the k units and -1/√k for the other."""
+
+    d: int
+    units: int
+    hidden = ()
+    dropout = 0.0
+
+    def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
+        """w_ij ~ N(0, 1/(d k log⁴ d))."""  # (s, k · d)
+        scale = 1 / (math.sqrt(self.d * self.units) * math.log(self.d) ** 2)
+        draws = [rng.standard_normal(self.units * self.d) for rng in rngs]
+        return torch.from_numpy(scale * np.stack(draws)).float()
+
+    def weights(self, theta: Tensor) -> Tensor:
+        return theta.unflatten(1, (self.units, self.d))  # (s, k, d)
+
+    def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
+        h = torch.bmm(x, self.weights(theta).transpose(1, 2)).relu().unflatten(2, (2, -1)).sum(3)  # (s, n, 2)
+        return (h[..., 0] - h[..., 1]) / math.sqrt(self.units)
+
+    def gradient(self, theta: Tensor, grad: Tensor, loss: Loss) -> Gradient:
+        return by_autograd(self, theta, grad, loss)

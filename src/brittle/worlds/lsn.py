@@ -1,0 +1,13 @@
+"""The LSN world of SB §3.1: a linear coordinate, one of three slabs, and noise; intervals shrunk to points (Thm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def sample(d: int, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """y = ±1, x_1 = y, x_2 = ((y+1)/2)·ε with ε = ±1, and x_3, …, x_d standard Gaussian, independent of the label."""
+    x = rng.standard_normal((n, d), dtype=np.float32)  # (n, d)
+    y, epsilon = rng.choice(np.array([-1, 1], dtype=np.float32), size=(2, n))  # (n,), (n,)
+    x[:, 0], x[:, 1] = y, (y + 1) / 2 * epsilon
+    return x, y
