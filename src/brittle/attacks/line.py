@@ -7,6 +7,7 @@ every crossing of zero in closed form. No bisection, which would also miss that 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -24,6 +25,18 @@ class Crossings:
     sample: Tensor  # (e,)
     c: Tensor  # (e,)
     flips: Tensor  # (e,) from right to wrong (or back)
+
+    @classmethod
+    def joined(cls, parts: list[Crossings]) -> Crossings:
+        """Those of the samples of all parts, one part after the other."""
+        offsets = [0, *accumulate(part.n for part in parts)]
+        return cls(
+            n=offsets[-1],
+            starts_flipped=torch.cat([part.starts_flipped for part in parts]),
+            sample=torch.cat([part.sample + offset for part, offset in zip(parts, offsets[:-1], strict=True)]),
+            c=torch.cat([part.c for part in parts]),
+            flips=torch.cat([part.flips for part in parts]),
+        )
 
     def first(self) -> Tensor:
         """Each sample's smallest c that flips it; ∞ where none does."""  # (n,)
@@ -51,18 +64,10 @@ def crossings(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
     a: preactivations at the samples; rate: w_j·u. In float64 on the CPU (CUDA's cumsum is not deterministic).
     """  # (n, k), (k,), (k,), (n,)
     rows = max(1, CHUNK // a.shape[1])
-    parts = [_chunk(a[i : i + rows], rate, v, y[i : i + rows]) for i in range(0, len(a), rows)]
-    offsets = range(0, len(a), rows)
-    return Crossings(
-        n=len(a),
-        starts_flipped=torch.cat([p.starts_flipped for p in parts]),
-        sample=torch.cat([p.sample + offset for p, offset in zip(parts, offsets, strict=True)]),
-        c=torch.cat([p.c for p in parts]),
-        flips=torch.cat([p.flips for p in parts]),
-    )
+    return Crossings.joined([_chunk(*part, rate, v) for part in zip(a.split(rows), y.split(rows), strict=True)])
 
 
-def _chunk(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
+def _chunk(a: Tensor, y: Tensor, rate: Tensor, v: Tensor) -> Crossings:
     s = -y[:, None] * rate  # (n, k) how fast each preactivation moves
     yv = y[:, None] * v  # so that the network times its label is Σ_j yv_j σ(a_j + c s_j)
     on = (a > 0) | ((a == 0) & (s > 0))

@@ -26,15 +26,8 @@ def along(net: Deep, x: Tensor, y: Tensor, u: Tensor) -> Crossings:
     a = net.preactivations(x[None])[0]  # (n, k)
     s = -y[:, None] * (u.expand_as(x) @ net.ws[0][0].T)  # how fast each moves
     rows = max(1, CHUNK // (2 * a.shape[1] * max(w.shape[1] for w in net.ws)))
-    parts = [_chunk(net, *(p[i : i + rows] for p in (a, s, y))) for i in range(0, len(a), rows)]
-    offsets = range(0, len(a), rows)
-    return Crossings(
-        n=len(a),
-        starts_flipped=torch.cat([p.starts_flipped for p in parts]),
-        sample=torch.cat([p.sample + offset for p, offset in zip(parts, offsets, strict=True)]),
-        c=torch.cat([p.c for p in parts]),
-        flips=torch.cat([p.flips for p in parts]),
-    )
+    parts = zip(*(tensor.split(rows) for tensor in (a, s, y)), strict=True)
+    return Crossings.joined([_chunk(net, *part) for part in parts])
 
 
 def _chunk(net: Deep, a: Tensor, s: Tensor, y: Tensor) -> Crossings:
