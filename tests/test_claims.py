@@ -23,6 +23,13 @@ def table(**columns: object) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def randomised(**columns: object) -> pd.DataFrame:
+    """Networks that rely on S alone."""
+    versions = {"standard": 1.0, "s": 0.505, "rest": 1.0}
+    areas = {f"{version}_{area}": value for version, value in versions.items() for area in ("auc_roc", "auc_pr")}
+    return table(**columns).assign(**areas, s_ks=0.49, rest_ks=0.02)
+
+
 # Small tables on which every rule holds.
 CONFIRM: dict[str, pd.DataFrame] = {
     "plots/theory_robust.csv": table(
@@ -106,6 +113,84 @@ CONFIRM: dict[str, pd.DataFrame] = {
         on_margin=[0.96, 1.0, 0.95],
         kkt=[0.7, 0.9, float("nan")],
     ),
+    "plots/lsn.csv": table(
+        d=[20, 80, 320],
+        seed=0,
+        units=20,
+        linear=0.33,
+        slab=[0.01, 0.005, 0.0025],
+        predicted=0.335,
+        error=[0.01, 0.0, 0.0],
+    ),
+    "plots/slabs_networks.csv": randomised(
+        model=["fcn-100-1", "gru-100-10-1", "fcn-100-1"],
+        world=["lms-5", "ms-5-7", "lms-5"],
+        seed=0,
+        members=[1, 1, 3],
+        boundary_changes=[0.002, 0.02, float("nan")],
+        boundary_mixed=[0.01, 0.05, float("nan")],
+    ),
+    "plots/features.csv": randomised(model="fcn-2000-1", world="lms-5", seed=0, complex=[9, 249]),
+    "plots/slabs_uap.csv": table(
+        model="fcn-100-1",
+        world="lms-5",
+        method=["svd", "short", "ascent"],
+        share=[0.98, 0.97, 0.998],
+        accuracy=[0.02, 0.5, 0.01],
+    ),
+    "plots/slabs_transfer.csv": table(
+        world="ms-5-7",
+        of=["fcn-100-1", "fcn-100-1", "cnn-32-7-1", "cnn-32-7-1"],
+        on=["fcn-100-1", "cnn-32-7-1", "fcn-100-1", "cnn-32-7-1"],
+        cosine=[1.0, -0.99, -0.99, 1.0],  # which of the two neighbouring slabs is a matter of chance
+        accuracy=[0.01, 0.02, 0.03, 0.01],
+    ),
+    "plots/noisy.csv": table(
+        world=["noisy-lms-7", "noisy-lms-7", "ms-7"],
+        model=["fcn-100-1", "fcn-300-2", "fcn-100-1"],
+        seed=0,
+        epochs=[10, 10, 12],
+        train=[0.97, 0.98, 1.0],
+        test=[0.945, 0.95, 0.999],
+        rest=[0.944, 0.95, float("nan")],
+        s=[0.5, 0.49, float("nan")],
+    ),
+    "plots/recipes.csv": randomised(
+        table=[4, 5, 4],
+        model="fcn-100-2",
+        world=["ms-5-7", "lms-7", "lms-7"],
+        activation=["tanh", "relu", "relu"],
+        optimiser="sgd",
+        dropout=0.05,
+        weight_decay=1e-4,
+        seed=0,
+    ),
+    "plots/adversarial.csv": table(
+        norm=["none", "l2", "linf"],
+        eps=[0.0, 0.4, 0.06],
+        seed=0,
+        s_auc_roc=0.5,
+        rest_auc_roc=[1.0, 1.0, 0.999],
+        margin_s=0.1,
+        **{"l2_0.2": 0.9, "l2_0.4": 0.67, "l2_0.4_f_star": 1.0, "l2_median": 0.5},
+    ),
+    "plots/f_star.csv": table(
+        world="lms-5",
+        d=[10, 40, 160],
+        sample=0,
+        output=1.0,
+        lower=[0.5, 1.0, 2.0],
+        upper=[0.51, 1.01, 2.01],
+        simple=0.55,
+    ),
+    "plots/slabs_confidence.csv": table(
+        world=["lms-5", "ms-5-7"],
+        rest_confidence=[1e-4, 2e-4],
+        rest_logit=0.1,
+        rest_flips=0.0,
+        s_confidence=1e-3,
+        s_flips=1.0,
+    ),
 }
 
 
@@ -158,6 +243,30 @@ REFUTE = [
     ("M13", one("certified", 3.3)),
     ("M14", one("c", 11.0, row=1)),
     ("M15", one("c", INF)),
+    ("S1", lambda t: t.assign(slab=0.01)),
+    ("S1", one("error", 0.002)),
+    ("S2", one("s_auc_roc", 0.56, row=0)),
+    ("S2", one("s_auc_pr", 0.44, row=1)),
+    ("S2", one("rest_auc_roc", 0.98, row=1)),
+    ("S2", one("rest_auc_pr", 0.98, row=0)),
+    ("S3", one("rest_ks", 0.06, row=0)),
+    ("S3", one("s_ks", 0.3, row=1)),
+    ("S4", one("s_auc_roc", 0.6)),
+    ("S4", one("rest_auc_roc", 0.9)),
+    ("S5", one("boundary_changes", 0.011, row=0)),
+    ("S6", one("share", 0.98)),
+    ("S7", one("test", 0.96, row=0)),
+    ("S7", one("test", 0.92, row=1)),
+    ("S7", one("s", 0.53, row=1)),
+    ("S8", one("test", 0.98)),
+    ("S9", one("s_auc_roc", 0.56)),
+    ("S10", one("rest_auc_roc", 0.98, row=1)),
+    ("S11", one("s_auc_roc", 0.6)),
+    ("S12", one("rest_auc_roc", 0.98)),
+    ("S13", one("output", -0.1)),
+    ("S13", one("lower", 1.0)),
+    ("S13", one("upper", 4.0)),
+    ("S14", one("rest_confidence", 0.02)),
 ]
 
 
@@ -185,14 +294,44 @@ def test_numbers_that_refute_a_claim_are_seen(id: str, change: Callable) -> None
         ("M7", lambda t: t[t["alpha"] > 0.5]),
         ("M8", lambda t: t[:1]),
         ("M12", lambda t: t[:1]),
+        ("S1", lambda t: t[:1]),
+        ("S2", lambda t: t[t["members"] > 1]),
+        ("S5", lambda t: t[t["model"] != "fcn-100-1"]),
+        ("S8", lambda t: t[:2]),
+        ("S13", lambda t: t[:1]),
     ],
 )
 def test_a_scale_that_leaves_nothing_to_look_at_is_said(id: str, cut: Callable) -> None:
     assert verdict(id, cut) == "not run at this scale"
 
 
-def test_every_claim_of_the_margin_paper_is_there_once() -> None:
-    assert list(CLAIMS) == [f"M{i}" for i in range(1, 16)]
+def test_perturbations_that_differ_between_networks_refute_s6() -> None:
+    path = "plots/slabs_transfer.csv"
+    pairs = CONFIRM[path]
+    for spoiled in (one("cosine", 0.9, row=1)(pairs), pairs.assign(world="lms-5")):  # a linear S has but one direction
+        assert CLAIMS["S6"].judge(CONFIRM | {path: spoiled}).verdict == "differs"
+
+
+@pytest.mark.parametrize("id", ["S2", "S4", "S9", "S10", "S11"])
+def test_a_network_that_did_not_learn_refutes_and_is_named(id: str) -> None:
+    path = CLAIMS[id].reads[0]
+    found = CLAIMS[id].judge(CONFIRM | {path: CONFIRM[path].assign(standard_auc_roc=0.5, rest_auc_roc=0.5)})
+    assert found.verdict == "differs"
+    assert "did not learn their task: fcn-" in found.measured
+
+
+def test_unsure_networks_do_not_confirm_that_confidence_stays() -> None:
+    path = "plots/slabs_networks.csv"
+    assert CLAIMS["S14"].judge(CONFIRM | {path: CONFIRM[path].assign(standard_auc_roc=0.5)}).verdict == "differs"
+
+
+def test_cells_that_were_left_out_are_named() -> None:
+    assert "not run: fcn-100-1 ms-5-7, gru-100-10-1 lms-5" in CLAIMS["S2"].judge(CONFIRM).scale
+    assert "not run: tanh sgd lms-7, relu sgd ms-5-7" in CLAIMS["S9"].judge(CONFIRM).scale
+
+
+def test_every_claim_is_there_once() -> None:
+    assert list(CLAIMS) == [f"M{i}" for i in range(1, 16)] + [f"S{i}" for i in range(1, 15)]
     assert sum(len(paper.claims) for paper in PAPERS) == len(CLAIMS)
 
 

@@ -14,7 +14,7 @@ import torch
 from conftest import ENV, Repo
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
-FIGURES = ["margin_figures", "sweep_figures", "theory_figures"]
+FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures"]
 
 
 def stages(repo: Repo) -> list[str]:
@@ -111,6 +111,19 @@ def test_a_new_cell_of_a_grid_runs_alone(repo: Repo) -> None:
     repo.set(sweep__widths=[40, 60])
     ran = repo.stages_run("dvc", "repro", "sweep_figures")
     assert ran == ["params", "widths_train@60", "widths_attack@60", "sweep_collect", "sweep_figures"]
+
+
+def test_a_new_architecture_trains_alone(repo: Repo) -> None:
+    repo.set(slabs__models=["fcn-8-1", "cnn-2-3-1", "gru-3-5-1", "fcn-4-2"])
+    ran = repo.stages_run("dvc", "repro")
+    assert ran[:2] == ["params", "slabs_train@fcn-4-2"]
+    assert sorted(ran[2:]) == ["claims", "slabs_attack", "slabs_figures", "slabs_probe"]
+
+
+def test_a_parameter_of_adversarial_training_trains_nothing_else(repo: Repo) -> None:
+    ran = repo.stages_run("dvc", "exp", "run", "-S", "adversarial.l2=[0.1,0.3]")
+    assert ran[:3] == ["params", "adversarial_train", "adversarial_probe"]
+    assert sorted(ran[3:]) == ["claims", "slabs_figures"]
 
 
 def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,38 @@ BAD = [
     ("optimisers.rules", "gd", "optimisers.rules = 'gd': must be a list of different ones of gd, normalised_gd, sign"),
     ("optimisers.rules", ["gd", "gd"], "optimisers.rules = ['gd', 'gd']: must be a list of different ones of gd,"),
     ("optimisers.deep_widths", [300], "optimisers.deep_widths = [300]: must be a list of two or more integers ≥ 1"),
+    ("slabs.gamma", 0.2, "slabs.gamma = 0.2: must be a number > 0 and < 1/6 (seven slabs must fit)"),
+    ("slabs.rotate", 1, "slabs.rotate = 1: must be true or false"),
+    ("slabs.worlds", ["lms-4"], "slabs.worlds = ['lms-4']: must be a list of one or more different names: lms-K"),
+    ("slabs.worlds", ["ms-7-5"], "slabs.worlds = ['ms-7-5']: must be a list of one or more different names: lms-K"),
+    ("features.world", "ms-5", "features.world = 'ms-5': must be lms-K, noisy-lms-K or ms-K-L with K < L"),
+    ("adversarial.world", "ms-5", "adversarial.world = 'ms-5': must be lms-K, noisy-lms-K or ms-K-L with K < L"),
+    ("f_star.world", "ms-5-7", "f_star.world = 'ms-5-7': must be lms-K or noisy-lms-K"),
+    ("recipes.skip", ["tanh@lms-7"], "recipes.skip = ['tanh@lms-7']: must be a list of ACTIVATION-OPTIMISER@WORLD, or"),
+    ("slabs.models", ["mlp-10-1"], "slabs.models = ['mlp-10-1']: must be a list of one or more different names: fcn"),
+    ("slabs.models", ["cnn-32-6-1"], "slabs.models = ['cnn-32-6-1']: must be a list of one or more different names"),
+    ("slabs.models", ["fcn-8-1", "fcn-8-1"], "slabs.models = ['fcn-8-1', 'fcn-8-1']: must be a list of one or more"),
+    ("slabs.skip", ["fcn-100-1"], "slabs.skip = ['fcn-100-1']: must be a list of MODEL@WORLD, or []"),
+    ("slabs.samples", 10**9, "slabs.samples = 1000000000: must be an integer ≥ 10 and ≤ 100000000"),
+    (
+        "slabs.training.gru.optimiser",
+        "lion",
+        "slabs.training.gru.optimiser = 'lion': must be one of sgd, adam, rmsprop",
+    ),
+    ("slabs.training.fcn.momentum", 1.0, "slabs.training.fcn.momentum = 1.0: must be a number ≥ 0 and < 1"),
+    ("features.model", "gru-100-10-1", "features.model = 'gru-100-10-1': must be fcn-WIDTH-DEPTH"),
+    ("features.complex", [10**8], "features.complex = [100000000]: must give samples · (1 + complex) ≤ 10000000000"),
+    (
+        "recipes.activations",
+        ["gelu"],
+        "recipes.activations = ['gelu']: must be a list of different ones of relu, leaky",
+    ),
+    ("recipes.regularised.dropouts", [1.0], "recipes.regularised.dropouts = [1.0]: must be a list of one or more"),
+    ("noisy.k", 4, "noisy.k = 4: must be 3, 5 or 7"),
+    ("noisy.alone.worlds", ["lms-5"], "noisy.alone.worlds = ['lms-5']: must be a list of one or more different names"),
+    ("adversarial.l2", [0.0], "adversarial.l2 = [0.0]: must be a list of one or more different numbers > 0"),
+    ("lsn.units", 3, "lsn.units = 3: must be an even integer ≥ 2"),
+    ("lsn.ds", [10**4], "lsn.ds = [10000]: must give samples · d³ ≤ 10000000000"),
     (1, 2, "1: is not a parameter; the parameters here are"),
     (None, 2, "None: is not a parameter; the parameters here are"),
 ]
@@ -166,6 +199,16 @@ def test_bad_value_gives_one_line(tmp_path: Path, key: str, value: object, line:
         (
             {"margin.world": "clusters", "margin.clusters.size": 60},
             "margin.clusters.size = 60: must leave two clusters or more among m = 100 samples",
+        ),
+        ({"slabs.ensembles": [4]}, "slabs.ensembles = .4.: must be ≤ the number of slabs.training.fcn.seeds, 3"),
+        ({"slabs.d": 8}, "slabs.models = .*: gru-100-10-1 must read no more numbers at a time than d = 8"),
+        (
+            {"slabs.skip": ["fcn-100-1@lms-5", "fcn-100-1@ms-5-7"]},
+            "slabs.skip = .*: must leave fcn-100-1 a world; or take it out of slabs.models",
+        ),
+        (
+            {"slabs.models": ["gru-100-10-1"]},
+            "slabs.skip = .*: must leave ms-5-7 a model; or take it out of slabs.worlds",
         ),
     ],
 )
@@ -226,6 +269,16 @@ def test_a_cell_that_is_no_number_gives_one_line(tmp_path: Path, argument: list[
     done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "usage: python -m brittle.stages.sweep_train D\n"
+
+
+@pytest.mark.parametrize("name", ["mlp-100-1", "fcn-100", "fcn-100-x", "fcn-5-0", "cnn-32-7", "cnn-2-6-2"])
+def test_a_cell_that_is_no_architecture_gives_one_line(tmp_path: Path, name: str) -> None:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    command = [sys.executable, "-m", "brittle.stages.slabs_train", name]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{name}: is not an architecture; those are fcn-WIDTH-DEPTH, cnn-")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("file", ["params.yaml", "presets/paper.yaml"])

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from brittle.claims.base import Paper
 from brittle.claims.margin import VYS
+from brittle.claims.slabs import SB
 
-PAPERS: list[Paper] = [VYS]
+PAPERS: list[Paper] = [VYS, SB]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 Tables = Mapping[str, pd.DataFrame]  # by path
@@ -78,3 +79,20 @@ def judged(papers: list[Paper], tables: Tables) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def seeds(table: pd.DataFrame, column: str = "seed") -> str:
+    """How many, in words."""
+    n = table[column].nunique()
+    return f"{n} seed{'s' if n > 1 else ''}"
+
+
+def span(values: pd.Series) -> str:
+    """From the smallest to the largest."""
+    low, high = f"{values.min():.4g}", f"{values.max():.4g}"
+    return low if low == high else f"{low}–{high}"
+
+
+def slope(x: pd.Series, y: pd.Series) -> float:
+    """Of log y against log x."""
+    return float(np.polyfit(np.log(x.astype(float)), np.log(y.astype(float)), 1)[0])

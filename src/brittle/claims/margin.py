@@ -7,20 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 
-from brittle.claims.base import Finding, Paper, Tables
+from brittle.claims.base import Finding, Paper, Tables, seeds, slope, span
 
 VYS = Paper("VYS")
 PAPER = "docs/paper-scale/grid.csv"  # Figures 1 and 2 at the paper's scale, as far as they were run
-
-
-def _seeds(table: pd.DataFrame, column: str = "seed") -> str:
-    n = table[column].nunique()
-    return f"{n} seed{'s' if n > 1 else ''}"
-
-
-def _range(values: pd.Series) -> str:
-    low, high = f"{values.min():.4g}", f"{values.max():.4g}"
-    return low if low == high else f"{low}–{high}"
 
 
 NEVER = "z never flips all margin samples of some network"
@@ -45,7 +35,7 @@ def m1(tables: Tables) -> Finding:
     measured = (
         f"certified {ratio:.3f} × the bound at least; {t['beaten'].sum()} samples attacked below their certificate"
     )
-    return Finding(right and ratio >= 1, ratio, measured, f"d {_range(t['d'])}, m {_range(t['m'])}, {_seeds(t)}")
+    return Finding(right and ratio >= 1, ratio, measured, f"d {span(t['d'])}, m {span(t['m'])}, {seeds(t)}")
 
 
 @VYS.claim(
@@ -68,7 +58,7 @@ def m2(tables: Tables) -> Finding:
         f"≤ ½ in {100 * half.mean():.4g} % of all draws; ≤ log d/√d in {100 * worst:.3g} % at worst (d = {d:g}, "
         f"m = {m:g}), in {(share >= 0.95).sum()} of {len(share)} cells ≥ 95 %"
     )
-    scale = f"d {_range(t['d'])}, m {_range(t['m'])}, {t['draw'].nunique()} draws a cell"
+    scale = f"d {span(t['d'])}, m {span(t['m'])}, {t['draw'].nunique()} draws a cell"
     return Finding(worst >= 0.95, worst, measured, scale)
 
 
@@ -87,7 +77,7 @@ def m3(tables: Tables) -> Finding:
         return Finding(None, math.nan, "the theorem applies to none of the data", "")
     after, within = float(t["largest_after"].max()), float((t["z_norm"] / t["z_bound"]).max())
     measured = f"all outputs ≤ {after:.3g}; ‖z‖ ≤ {within:.2f} × the bound; KKT residual ≤ {t['kkt'].max():.2g}"
-    scale = f"{len(t)} networks, d {_range(t['d'])}, m {_range(t['m'])}, {' and '.join(t['world'].unique())} data"
+    scale = f"{len(t)} networks, d {span(t['d'])}, m {span(t['m'])}, {' and '.join(t['world'].unique())} data"
     return Finding(after <= -1 and within <= 1, after, measured, scale)
 
 
@@ -103,7 +93,7 @@ def m4(tables: Tables) -> Finding:
     t = tables["plots/theory_example.csv"]
     error = float(t[["certified_error", "z_norm_error", "twin_error"]].max().max())
     measured = f"certified √d/2, ‖z‖ = 2√2 and N' = -1 up to {error:.1g}"
-    return Finding(error <= 1e-5, error, measured, f"d {_range(t['d'])}")
+    return Finding(error <= 1e-5, error, measured, f"d {span(t['d'])}")
 
 
 @VYS.claim(
@@ -123,9 +113,9 @@ def m5(tables: Tables) -> Finding:
     stop, slackness = t[t["log10_loss"] == -30], t[t["log10_loss"] == last]["slackness"].max()
     measured = f"{end:.3f} at worst at loss 1e{last:g}, slackness {slackness:.1g}"
     if len(stop):
-        measured += f"; where the paper stops, at 1e-30, {_range(stop['free'])} ({_range(stop['fixed'])} with σ' fixed)"
-    sizes = f"d = {_range(t['d'])}, m = {_range(t['m'])}, width {_range(t['width'])}, {_seeds(t)}"
-    scale = f"{sizes}, kink {_range(t['kink'])}"
+        measured += f"; where the paper stops, at 1e-30, {span(stop['free'])} ({span(stop['fixed'])} with σ' fixed)"
+    sizes = f"d = {span(t['d'])}, m = {span(t['m'])}, width {span(t['width'])}, {seeds(t)}"
+    scale = f"{sizes}, kink {span(t['kink'])}"
     return Finding(falls and end <= 0.1, end, measured, scale)
 
 
@@ -150,7 +140,7 @@ def m6(tables: Tables) -> Finding:
 
 def _grid(t: pd.DataFrame) -> str:
     alphas = ", ".join(f"{alpha:g}" for alpha in sorted(t["alpha"].unique()))
-    return f"d {_range(t['d'])}, α {alphas}, width {_range(t['width'])}, {_seeds(t)}"
+    return f"d {span(t['d'])}, α {alphas}, width {span(t['width'])}, {seeds(t)}"
 
 
 @VYS.claim(
@@ -200,7 +190,7 @@ def _scale(paper: pd.DataFrame) -> str:
 )
 def m8(tables: Tables) -> Finding:
     t = tables["plots/widths.csv"]
-    scale = f"d {_range(t['d'])}, m = d, width {_range(t['width'])}, {_seeds(t)}"
+    scale = f"d {span(t['d'])}, m = d, width {span(t['width'])}, {seeds(t)}"
     if t["width"].nunique() < 2:
         return Finding(None, math.nan, "a spread needs two widths", scale)
     if not _finite(t["c"]):
@@ -244,7 +234,7 @@ _VARIANTS = {"logistic": ("sphere", "logistic"), "Gaussian": ("gaussian", "expon
 
 
 def _one(t: pd.DataFrame) -> str:
-    return f"d = {_range(t['d'])}, m = {_range(t['m'])}, {_seeds(t)}"
+    return f"d = {span(t['d'])}, m = {span(t['m'])}, {seeds(t)}"
 
 
 @VYS.claim(
@@ -257,7 +247,7 @@ def _one(t: pd.DataFrame) -> str:
 )
 def m10(tables: Tables) -> Finding:
     t = tables["plots/transfer.csv"]
-    scale = f"{len(t)} networks: width {_range(t['width'])}, {t['loss'].nunique()} losses, {_seeds(t, 'init')}"
+    scale = f"{len(t)} networks: width {span(t['width'])}, {t['loss'].nunique()} losses, {seeds(t, 'init')}"
     if not _finite(t["own_c"]):
         return Finding(False, math.inf, NEVER, scale)
     flipped, ratio = float(t["flipped"].min()), float((t["shared_c"] / t["own_c"]).max())
@@ -296,12 +286,12 @@ def m12(tables: Tables) -> Finding:
     ratio = t["d"] / t["m"]
     if ratio.nunique() < 2:
         return Finding(None, math.nan, "a slope needs two values of d/m", "")
-    scale = f"{len(t)} networks, d {_range(t['d'])}, d/m {_range(ratio)}"
+    scale = f"{len(t)} networks, d {span(t['d'])}, d/m {span(ratio)}"
     if not _finite(t["c"]):
         return Finding(False, math.inf, NEVER, scale)
-    slope, factor = float(np.polyfit(np.log(ratio), np.log(t["c"]), 1)[0]), t["c"] / np.sqrt(ratio)
-    measured = f"slope {slope:.3f}; c/√(d/m) {factor.min():.3f}–{factor.max():.3f}"
-    return Finding(0.3 <= slope <= 0.7, slope, measured, scale)
+    rate, factor = slope(ratio, t["c"]), t["c"] / np.sqrt(ratio)
+    measured = f"slope {rate:.3f}; c/√(d/m) {factor.min():.3f}–{factor.max():.3f}"
+    return Finding(0.3 <= rate <= 0.7, rate, measured, scale)
 
 
 @VYS.claim(
@@ -322,7 +312,7 @@ def m13(tables: Tables) -> Finding:
         f"{ratio.median():.4f} in the median, {ratio.min():.4f} at worst; {t['beaten'].sum()} certificates beaten"
     )
     holds = bool((t["beaten"] == 0).all() and (t["certified"] <= t["attacked"]).all())
-    return Finding(holds, float(ratio.median()), measured, f"{len(t)} samples, d = {_range(t['d'])}, {_seeds(t)}")
+    return Finding(holds, float(ratio.median()), measured, f"{len(t)} samples, d = {span(t['d'])}, {seeds(t)}")
 
 
 @VYS.claim(
@@ -358,4 +348,4 @@ def _optimisers(t: pd.DataFrame) -> Finding:
         f"{rule} {row['c']:.2f} ({row['on_margin']:.2f}{'' if math.isnan(row['kkt']) else f', {row.kkt:.2f}'})"
         for rule, row in by_rule.iterrows()
     )
-    return Finding(bool((ratio < 1).all()), float(ratio.max()), measured, f"depth {_range(t['depth'])}, {_one(t)}")
+    return Finding(bool((ratio < 1).all()), float(ratio.max()), measured, f"depth {span(t['depth'])}, {_one(t)}")

@@ -7,8 +7,10 @@ from pydantic import ConfigDict
 from brittle.params.certify import CertifyParams
 from brittle.params.figures import FigureParams
 from brittle.params.kkt import KKTParams
+from brittle.params.lsn import LsnParams
 from brittle.params.margin import MarginParams
 from brittle.params.optimisers import OptimisersParams
+from brittle.params.slabs import AllSlabsParams
 from brittle.params.sweep import SweepParams
 from brittle.params.theory import TheoryParams
 from brittle.params.variants import VariantsParams
@@ -22,6 +24,8 @@ class Schema(
     CertifyParams,
     KKTParams,
     OptimisersParams,
+    AllSlabsParams,
+    LsnParams,
     FigureParams,
 ):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -15,21 +15,27 @@ P = TypeVar("P", bound=BaseModel)
 
 
 def run(stage: Callable[..., None], schema: type[P]) -> None:
-    """Run the stage on its section of params.yaml; a cell of a matrix has its coordinate as the one argument."""
-    axes = list(inspect.signature(stage).parameters)[1:]
+    """Run the stage on its section of params.yaml; a cell of a matrix has its coordinate, a number or a name, as the
+    one argument."""
+    axes = list(inspect.signature(stage).parameters.values())[1:]
     cell = sys.argv[1:]
     try:
-        if len(cell) != len(axes) or not all(value.isdecimal() for value in cell):
-            raise BadInput(f"usage: python -m {stage.__globals__['__spec__'].name} {' '.join(map(str.upper, axes))}")
-        stage(load(schema), *map(int, cell))
+        if len(cell) != len(axes) or not all(map(_fits, cell, axes)):
+            usage = " ".join(axis.name.upper() for axis in axes)
+            raise BadInput(f"usage: python -m {stage.__globals__['__spec__'].name} {usage}")
+        stage(load(schema), *(int(value) if value.isdecimal() else value for value in cell))
     except BadInput as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise
-        print("out of memory; smaller d, alpha or width need less", file=sys.stderr)
+        print("out of memory; smaller sizes in params.yaml need less", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("stopped; run the same command again to go on", file=sys.stderr)
         sys.exit(130)
+
+
+def _fits(value: str, axis: inspect.Parameter) -> bool:
+    return value.isdecimal() == (axis.annotation == "int")

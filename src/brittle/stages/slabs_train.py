@@ -1,0 +1,32 @@
+"""Train one architecture on every slab world, all seeds and worlds side by side (SB §4.2)."""
+
+from __future__ import annotations
+
+from brittle import device
+from brittle.nets.named import family
+from brittle.params.slabs import SlabsParams
+from brittle.stages import groups, slabs
+from brittle.stages.run import run
+from brittle.train.sgd import Member, Plan
+
+STAGE = "slabs_train"
+
+
+def main(params: SlabsParams, model: str) -> None:
+    p, training = params.slabs, params.slabs.training
+    where = device.pick(params.device)
+    net = family(model, p.d)
+    how, worlds = slabs.how(p, model), slabs.worlds_of(p, model)
+    plan = Plan(epochs=training.epochs, batch=training.batch, optimiser=how.optimiser, target=training.target)
+    samples = [slabs.load("slabs", name, p.d, where) for name in worlds]
+    members = [
+        Member(seed, data, how.lr, how.momentum, training.weight_decay)
+        for data in range(len(worlds))
+        for seed in how.seeds
+    ]
+    group = groups.Group(model, net, members, samples, plan)
+    groups.train_all(STAGE, f"models/slabs/{model}.safetensors", [group])
+
+
+if __name__ == "__main__":
+    run(main, SlabsParams)
