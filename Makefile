@@ -27,9 +27,11 @@ repro: env  ## run whatever is out of date, and say what to look at
 	@python -m brittle.claims
 	@echo
 	@echo "Look at  plots/margin_flipped.png    one small vector flips every sample on the margin"
-	@echo "         plots/fig1.png fig2.png     the figures of the paper"
+	@echo "         plots/fig1.png fig2.png     the figures of that paper"
 	@echo "         plots/certify.png           the radius of every sample, from both sides"
 	@echo "         plots/kkt.png optimisers.png regime.png    what the paper did not measure"
+	@echo "         plots/slabs_fig3.png        networks that see one feature of fifty"
+	@echo "         plots/slabs_fig1.png slabs_fig2.png slabs_fig4.png lsn.png f_star.png *_table*.md    the rest of that paper"
 	@echo "Then:    source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
@@ -51,6 +53,7 @@ format: env  ## let ruff rewrite the sources
 bench: env  ## how fast: each benchmark against its named baseline, side by side
 	python benchmarks/flow.py
 	python benchmarks/grid.py
+	python benchmarks/slabs.py
 
 lock: ## resolve the dependencies anew into requirements.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
 	rm -rf .venv.lock && "$(PYTHON)" -m venv .venv.lock
