@@ -18,6 +18,7 @@ from brittle.nets.family import Family
 from brittle.nets.fcn import ACTIVATIONS, Fcn
 from brittle.nets.fixed_output import FixedOutput
 from brittle.nets.gru import Gru
+from brittle.nets.shallow import two_layer
 from brittle.rng import rng
 from brittle.train.sgd import LOSSES
 
@@ -282,3 +283,12 @@ def test_names_give_the_sizes_in_the_papers_order() -> None:
     assert named.title("fcn-100-2") == "(100, 2)-FCN"
     assert named.title("cnn-32-7-1") == "(32, 7, 1)-CNN"
     assert named.title("gru-100-10-1") == "(100, 10, 1)-GRU"
+
+
+def test_one_hidden_layer_is_a_depth_2_network_for_the_certificates() -> None:
+    family = Fcn(7, 5, 1)
+    theta = family.initial([rng(seed, "test") for seed in (0, 1)]).double()
+    x = torch.from_numpy(rng(2, "test").standard_normal((2, 9, 7)))
+    torch.testing.assert_close(two_layer(family, theta)(x), family(theta, x))
+    assert two_layer(Fcn(7, 5, 2), theta) is None
+    assert two_layer(Fcn(7, 5, 1, "tanh"), theta) is None

@@ -256,11 +256,14 @@ def s12(tables: Tables) -> Finding:
     rest = float(hard["rest_auc_roc"].min())
     radius = max(float(column.split("_")[1]) for column in t.columns if re.fullmatch(r"l2_[\d.e+-]+", column))
     column = f"l2_{radius:g}"
+    resist = f"{span(hard[column].round(3))} of the samples resist"
+    if f"{column}_certified" in t:
+        resist += f", {span(hard[f'{column}_certified'].round(3))} provably"
+    along = f"{span(hard['margin_s'].round(3))} (without {plain['margin_s'].mean():.3f})"
     measured = (
         f"Sᶜ-randomised ≥ {rest:.4f}, S-randomised {span(hard['s_auc_roc'].round(3))}; at l2 radius {radius:g} "
-        f"{span(hard[column].round(3))} of the samples resist ({plain[column].mean():.3f} without such training), "
-        f"f* provably {t[column + '_f_star'].min():.3f}; distance to the boundary along S (its first percentile) "
-        f"{span(hard['margin_s'].round(3))}, without {plain['margin_s'].mean():.3f}"
+        f"{resist} (without such training {plain[column].mean():.3f}; f*: {t[column + '_f_star'].min():.3f} provably); "
+        f"distance to the boundary along S, first percentile, {along}"
     )
     scale = f"l2 {span(t[t['norm'] == 'l2']['eps'])}, l∞ {span(t[t['norm'] == 'linf']['eps'])}, {seeds(t)}"
     return Finding(rest >= 0.99, rest, measured, scale)

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from brittle import device, store
 from brittle.attacks.minimal import minimal
+from brittle.nets.shallow import two_layer
 from brittle.params.slabs import AdversarialParams
+from brittle.probes.certify import certified
 from brittle.probes.f_star import smallest
 from brittle.stages import groups, measures, slabs
 from brittle.stages.adversarial import hardened
@@ -19,6 +21,7 @@ from brittle.stages.run import run
 
 STEPS, HALVINGS = 40, 8  # of the attack
 LINE = 400  # points along S
+CERTIFIED = 100  # samples whose radius is bounded from below, too, where the network has one hidden layer of ReLUs
 
 
 def main(params: AdversarialParams) -> None:
@@ -45,6 +48,10 @@ def main(params: AdversarialParams) -> None:
                 for eps in getattr(p, norm):
                     values |= {f"{norm}_{eps:g}": float((sizes > eps).double().mean())}
                     values |= {f"{norm}_{eps:g}_f_star": float((best >= eps * reach[norm]).double().mean())}
+            net = two_layer(group.family, torch.from_numpy(trained.theta[i : i + 1]).double())
+            if net is not None:
+                radius = certified(net, *(tensor[:CERTIFIED].cpu().double() for tensor in (x, y))).radius
+                values |= {f"l2_{eps:g}_certified": float((radius > eps).double().mean()) for eps in p.l2}
             rows.append(about | values)
     store.save_table("plots/adversarial.csv", pd.DataFrame(rows))
 
