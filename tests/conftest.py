@@ -187,7 +187,7 @@ def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """The same after `dvc repro`, the headline experiment at the scale of params.yaml, the rest of it tiny."""
     repo = fresh.copy(tmp_path_factory.mktemp("reproduced") / "brittle")
     set_params(repo.path / "params.yaml", TINY)
-    for folder in ("plots/sweep", "plots/widths"):  # the committed cells are of another grid
+    for folder in ("plots/sweep", "plots/widths", "plots/slabs"):  # the committed cells are of another grid
         shutil.rmtree(repo.path / folder, ignore_errors=True)
     repo.run("dvc", "repro", timeout=600)
     repo.commit("dvc repro")

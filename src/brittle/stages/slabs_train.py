@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from brittle import device
+import hashlib
+
+import pandas as pd
+
+from brittle import device, store
 from brittle.nets.named import family
 from brittle.params.slabs import SlabsParams
 from brittle.stages import groups, slabs
@@ -24,8 +28,17 @@ def main(params: SlabsParams, model: str) -> None:
         for data in range(len(worlds))
         for seed in how.seeds
     ]
-    group = groups.Group(model, net, members, samples, plan)
-    groups.train_all(STAGE, f"models/slabs/{model}.safetensors", [group])
+    path, group = f"models/slabs/{model}.safetensors", groups.Group(model, net, members, samples, plan)
+    groups.train_all(STAGE, path, [group])
+    trained = groups.load(path, [model])[model]
+    # In Git, and with a digest of the weights: what depends on this folder of tables depends on the networks.
+    rows = [
+        {"model": model, "world": worlds[member.data], "seed": member.seed}
+        | trained.row(i)
+        | {"weights": hashlib.sha256(trained.theta[i].tobytes()).hexdigest()}
+        for i, member in enumerate(members)
+    ]
+    store.save_table(f"plots/slabs/{model}.csv", pd.DataFrame(rows))
 
 
 if __name__ == "__main__":
