@@ -11,6 +11,7 @@ from brittle.params.lsn import LsnParams
 from brittle.params.margin import MarginParams
 from brittle.params.optimisers import OptimisersParams
 from brittle.params.slabs import AllSlabsParams
+from brittle.params.sparse import SparseParams
 from brittle.params.sweep import SweepParams
 from brittle.params.theory import TheoryParams
 from brittle.params.variants import VariantsParams
@@ -26,6 +27,7 @@ class Schema(
     OptimisersParams,
     AllSlabsParams,
     LsnParams,
+    SparseParams,
     FigureParams,
 ):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

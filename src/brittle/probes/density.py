@@ -1,0 +1,15 @@
+"""How dense perturbations are in the basis of the dictionary (FP §5.1, Fig 7 and §8.3)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def density(delta: Tensor, dictionary: Tensor) -> dict[str, float]:
+    """Medians over samples: ‖·‖₁/‖·‖₂ of the coefficients, between 1 (one word) and √D (all alike), and how many words
+    carry nine tenths of the energy."""  # (n, d), (d, D)
+    coefficients = delta @ dictionary
+    energy = coefficients.square().sort(dim=1, descending=True).values
+    share = energy.cumsum(1) / energy.sum(1, keepdim=True).clamp(min=1e-30)
+    spread = coefficients.abs().sum(1) / coefficients.norm(dim=1).clamp(min=1e-30)
+    return {"l1_l2": float(spread.median()), "words": float(((share < 0.9).sum(1) + 1).double().median())}

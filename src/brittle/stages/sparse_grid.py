@@ -1,0 +1,133 @@
+"""The sparse coding model at other sizes and in other versions: which of the theorems' o(1) terms shrink, how fast.
+
+From pure features at every d and k, with the margin filter and without; in versions of the world (spike noise, more
+words than dimensions, uneven labellings, l∞); from random weights at some d. Times grow like d, the words k in a sample
+like d^κ, radii shrink like 1/√k (Theorem 5.3) and the bias, which the noise decides, like 1/√d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+
+from brittle import device, store
+from brittle.params.sparse import Sparse, SparseParams
+from brittle.probes.mixture import decompose, mixture
+from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
+from brittle.rng import rng
+from brittle.stages import sparse
+from brittle.stages.progress import tracked
+from brittle.stages.run import run
+from brittle.stages.sparse import Setting
+from brittle.train import purify
+from brittle.train.purify import Attack, drawn
+
+ATTACKED = 500  # test samples under attack
+
+
+class Varied:
+    """Parameters of which some have other values."""
+
+    def __init__(self, base: Any, **changes: Any) -> None:
+        self._base, self._changes = base, changes
+
+    def __getattr__(self, name: str) -> Any:
+        return self._changes[name] if name in self._changes else getattr(self._base, name)
+
+
+@dataclass(frozen=True)
+class Cell:
+    of: str  # what is varied
+    start: str
+    p: Sparse
+    norm: str = "l2"
+
+
+def main(params: SparseParams) -> None:
+    where = device.pick(params.device)
+    rows = [measured(cell, where) for cell in tracked(list(cells(params.sparse)), "the grid")]
+    store.save_table("plots/sparse_grid.csv", pd.DataFrame(rows))
+
+
+def cells(p: Sparse) -> Iterator[Cell]:
+    g = p.grid
+    for d in g.ds:
+        for margin in dict.fromkeys((p.margin, 0.0)):
+            yield Cell("d", "pure", sized(p, d, round(p.k * (d / p.d) ** g.kappa), margin=margin))
+    for k in g.ks:
+        yield Cell("k", "pure", sized(p, p.d, k))
+    changes: dict[str, dict[str, Any]] = {
+        "spikes": {"spikes": g.spikes},
+        "incoherent": {"dictionary": "incoherent", "words": round(g.words * p.d)},
+        "spread": {"spread": g.spread},
+        "linf": {"dictionary": "identity"},  # whose ‖M‖₁ and ‖M‖∞ are small, as Theorem 5.4 wants
+    }
+    for name in g.variants:
+        yield Cell(name, "pure", sized(p, p.d, p.k, **changes[name]), "linf" if name == "linf" else "l2")
+    for d in g.random_ds:
+        yield Cell("d", "random", sized(p, d, round(p.k * (d / p.d) ** g.kappa)))
+
+
+def sized(p: Sparse, d: int, k: int, **changes: Any) -> Sparse:
+    """The parameters at another d and k."""
+    longer, shorter = d / p.d, math.sqrt(p.k / k)
+
+    def descent(how: Any) -> Any:
+        return Varied(how, steps=math.ceil(how.steps * longer))
+
+    def start(how: Any, **more: Any) -> Any:
+        return Varied(how, clean=descent(how.clean), adversarial=descent(how.adversarial), also=[], **more)
+
+    return Varied(
+        p,
+        d=d,
+        k=k,
+        tau=p.tau * shorter,
+        **({"words": d} | changes),
+        pure=start(p.pure, bias=p.pure.bias / math.sqrt(longer)),
+        random=start(p.random, neurons=math.ceil(p.random.neurons * longer)),
+    )
+
+
+def measured(cell: Cell, where: torch.device) -> dict[str, object]:
+    """Clean and adversarial training of one network, and all that is said about it in one row."""
+    p = cell.p
+    tau = p.tau if cell.norm == "l2" else p.tau / math.sqrt(p.d)  # the same dense perturbation
+    seed = getattr(p, cell.start).seeds[0]
+    world, rules = sparse.draw_world(p), sparse.rules(p, p.d)
+    setting = Setting.of(world, *drawn(world, p.test, rng(p.seed, "sparse test"), where))
+    state, nets = sparse.begin(p, world, cell.start, seed, where), {}
+    for job in sparse.jobs(p, cell.start, Attack(cell.norm, tau)):
+        purify.run(state, world, job.stretch, rules, seed, f"sparse {job.name}")
+        nets[job.name] = state.net(rules)
+        start, state = state.start, state.then()
+    clean, robust = nets["clean"], nets["robust"]
+    row: dict[str, object] = {"of": cell.of, "start": cell.start, "norm": cell.norm, "d": p.d, "k": p.k}
+    row |= {
+        "words": p.words,
+        "margin": p.margin,
+        "tau": tau,
+        "steps": job.stretch.steps,
+        "predicted": sparse.words_on(world) / p.words,
+    }
+    for name, net in (("clean", clean), ("robust", robust)):
+        few = setting.first(ATTACKED)
+        found = mixture(decompose(net.w, setting.dictionary, setting.w_star), net.w, setting.dictionary, setting.w_star)
+        found |= {"accuracy": sparse.accuracy(net, setting), "correlated": correlated(net.w)}
+        found |= {"moved": moved(net.w, start)}
+        deltas = sparse.perturbed(net, few, cell.norm, tau)
+        found |= {attack: sparse.accuracy(net, few, delta) for attack, delta in deltas.items()}
+        row |= {f"{name}_{key}": value for key, value in found.items()}
+    row |= {"local": local(clean.w, robust.w), "turned": turned(clean.w, robust.w)}
+    pairs = {"start_clean": (start, clean.w), "start_robust": (start, robust.w), "clean_robust": (clean.w, robust.w)}
+    row |= {f"theta_{name}": float(theta(*pair).median()) for name, pair in pairs.items()}
+    return row | {"theta_pairs": float(theta_pairs(clean.w).median())}
+
+
+if __name__ == "__main__":
+    run(main, SparseParams)

@@ -1,0 +1,165 @@
+"""What the networks trained on the sparse coding model consist of and withstand (FP Theorems 5.1–5.3, §6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from brittle import device, store
+from brittle.nets.symmetric import Symmetric, from_below
+from brittle.params.sparse import Sparse, SparseParams
+from brittle.probes.certify import certified
+from brittle.probes.density import density
+from brittle.probes.mixture import decompose, mixture
+from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
+from brittle.stages import sparse
+from brittle.stages.progress import bar
+from brittle.stages.run import run
+from brittle.stages.sparse import Setting, Trained
+
+ATTACKED = 500  # test samples under attack
+BINS = 80  # of a histogram
+
+
+def main(params: SparseParams) -> None:
+    p = params.sparse
+    where = device.pick(params.device)
+    setting = sparse.load(p, where)
+    few = setting.first(ATTACKED)
+    trained = {
+        (start, seed): sparse.load_nets(p, start, seed, where)
+        for start in sparse.STARTS
+        for seed in getattr(p, start).seeds
+    }
+    rows, curves, coefficients, thetas, fgms = [], [], [], [], {}
+    with bar(sum(len(nets.nets) for nets in trained.values()), "probing") as shown:
+        for (start, seed), nets in trained.items():
+            thetas += alike(nets, start, seed)
+            for name, net in nets.nets.items():
+                about = {"start": start, "seed": seed, "network": name}
+                at_tau, found = attacked(net, few, p)
+                curves += [about | row for row in found]
+                fgms[start, seed, name] = at_tau["fgm"]
+                rows.append(about | network(net, name, nets, setting, p) | directions(at_tau, setting))
+                coefficients += [about | row for row in histogram(net, setting)]
+                if name in ("clean", "robust"):
+                    certain = few.first(getattr(p, start).certified)
+                    curves += [about | row for row in proved(net, certain, p.taus)]
+                shown.update(1)
+    networks, curves = pd.DataFrame(rows), pd.DataFrame(curves)
+    store.save_table("plots/sparse_networks.csv", networks)
+    store.save_table("plots/sparse_accuracy.csv", curves)
+    store.save_table("plots/sparse_coefficients.csv", pd.DataFrame(coefficients))
+    store.save_table("plots/sparse_theta.csv", pd.DataFrame(thetas))
+    store.save_table("plots/sparse_transfer.csv", pd.DataFrame(transferred(trained, fgms, few)))
+    store.save_metrics("metrics/sparse.json", metrics(networks, curves, p.tau))
+
+
+def attacked(net: Symmetric, few: Setting, p: Sparse) -> tuple[dict[str, Tensor], list[dict[str, object]]]:
+    """The perturbations within `tau`, and accuracy under all of `taus`."""
+    rows: list[dict[str, object]] = [{"attack": "none", "tau": 0.0, "accuracy": sparse.accuracy(net, few)}]
+    at_tau = {}
+    for tau in p.taus:
+        deltas = sparse.perturbed(net, few, "l2", tau)
+        rows += [{"attack": name, "tau": tau, "accuracy": sparse.accuracy(net, few, d)} for name, d in deltas.items()]
+        at_tau = deltas if tau == p.tau else at_tau
+    return at_tau, rows
+
+
+def proved(net: Symmetric, few: Setting, taus: list[float]) -> Iterator[dict[str, object]]:
+    """The share of samples that no perturbation whatsoever flips (Theorem 5.3(b)): a lower bound of robust accuracy."""
+    if len(few.x) == 0:
+        return
+    x = (few.y[:, None] * few.x).cpu().double()  # f is odd: every label is 1 now
+    radius = certified(from_below(net.to(torch.device("cpu"))), x, torch.ones_like(x[:, 0])).radius
+    for tau in taus:
+        yield {"attack": "certified", "tau": tau, "accuracy": float((radius > tau).double().mean())}
+
+
+def network(net: Symmetric, name: str, nets: Trained, setting: Setting, p: Sparse) -> dict[str, float]:
+    """Everything about the weights: the mixture, and the sums of Theorems 5.1(a) and 5.3(c)."""
+    neurons = decompose(net.w, setting.dictionary, setting.w_star)
+    found = mixture(neurons, net.w, setting.dictionary, setting.w_star)
+    found |= {"accuracy": sparse.accuracy(net, setting), "predicted": sparse.words_on(setting.world) / p.words}
+    found |= {"correlated": correlated(net.w)}
+    if not name.startswith("direct"):
+        found |= {"moved": moved(net.w, nets.start), "local": local(nets.nets["clean"].w, net.w)}
+        found |= {"turned": turned(nets.nets["clean"].w, net.w)}
+        # The lottery: of the neurons that the clean network ends with as pure ones, where was the winner before?
+        lucky = decompose(nets.nets["clean"].w, setting.dictionary, setting.w_star)
+        before = decompose(nets.start, setting.dictionary, setting.w_star).coefficients[lucky.pure]
+        rank = (before > before.gather(1, lucky.word[lucky.pure][:, None])).sum(1)
+        found |= {"winner": float((rank == 0).double().mean()), "winner3": float((rank < 3).double().mean())}
+        kept = (neurons.word == lucky.word)[lucky.pure]
+        found |= {"same_word": float(kept.double().mean())}
+    return found
+
+
+def directions(deltas: dict[str, Tensor], setting: Setting) -> dict[str, float]:
+    """How dense the perturbations are, and how much of FGM's is M w*."""
+    towards = -setting.y[: len(deltas["fgm"]), None] * deltas["fgm"]
+    cosine = towards @ setting.dense / towards.norm(dim=1).clamp(min=1e-30)
+    found = {"fgm_dense_cosine": float(cosine.median())}
+    for name in ("fgm", "pgd"):
+        found |= {f"{name}_{key}": value for key, value in density(deltas[name], setting.dictionary).items()}
+    return found
+
+
+def histogram(net: Symmetric, setting: Setting) -> Iterator[dict[str, float]]:
+    """The coefficients of the pure neurons, each neuron's in units of its largest."""
+    neurons = decompose(net.w, setting.dictionary, setting.w_star)
+    pure = neurons.pure
+    if not bool(pure.any()):
+        return
+    relative = (neurons.rest[pure] / neurons.alpha[pure][:, None]).flatten().cpu().numpy()
+    counts, edges = np.histogram(relative.clip(-0.2, 0.2), BINS, range=(-0.2, 0.2))
+    for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+        yield {"low": float(low), "high": float(high), "share": count / relative.size}
+
+
+def alike(nets: Trained, start: str, seed: int) -> Iterator[dict[str, object]]:
+    """FP Figure 2, on this model: histograms of θ between beginning, clean and robust neurons, and between neurons."""
+    clean, robust = nets.nets["clean"].w, nets.nets["robust"].w
+    kinds = {
+        "start, clean": theta(nets.start, clean),
+        "start, robust": theta(nets.start, robust),
+        "clean, robust": theta(clean, robust),
+        "different neurons": theta_pairs(clean),
+    }
+    for kind, values in kinds.items():
+        counts, edges = np.histogram(values.cpu().numpy(), BINS // 2, range=(0, 1))
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
+            about = {"start": start, "seed": seed, "of": kind, "median": float(values.median())}
+            yield about | {"low": float(low), "high": float(high), "share": count / len(values)}
+
+
+def transferred(
+    trained: dict[tuple[str, int], Trained], fgms: dict[tuple[str, int, str], Tensor], few: Setting
+) -> Iterator[dict[str, object]]:
+    """Each clean network's FGM on every clean network."""
+    for start, seed in trained:
+        for other, on in trained.items():
+            value = sparse.accuracy(on.nets["clean"], few, fgms[start, seed, "clean"])
+            yield {"of": f"{start} {seed}", "on": f"{other[0]} {other[1]}", "accuracy": value}
+
+
+def metrics(networks: pd.DataFrame, curves: pd.DataFrame, tau: float) -> dict[str, float]:
+    """Means over seeds, a few of the many."""
+    found = {}
+    at = curves[curves["tau"].isin([0.0, tau])].groupby(["start", "network", "attack"])["accuracy"].mean()
+    ratio = networks.groupby(["start", "network"])["ratio"].mean()
+    for start in networks["start"].unique():
+        for name in ("clean", "robust"):
+            for attack in ("none", "dense", "pgd", "certified"):
+                if (start, name, attack) in at.index:
+                    found[f"sparse.{start}.{name}.{attack}"] = float(at[start, name, attack])
+            found[f"sparse.{start}.{name}.mixture"] = float(ratio[start, name])
+    return found
+
+
+if __name__ == "__main__":
+    run(main, SparseParams)

@@ -1,0 +1,144 @@
+"""FP's Algorithms 1 and 2: a symmetric network trained by descent on fresh samples, cleanly or on perturbed ones.
+
+Clean training from random weights has two parts: the bias grows while neurons win their lottery tickets (§6.1), then it
+stays and the mixtures form (§6.2). Adversarial training goes on from there. All are stretches of the same loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from brittle.attacks.fgm import fgm
+from brittle.attacks.pgd import pgd
+from brittle.nets.symmetric import REACH, Symmetric
+from brittle.rng import rng
+from brittle.worlds.sparse_coding import SparseCoding
+
+BLOCK = 16  # batches drawn at a time
+LOOKED = 4096  # samples on which a neuron that is off is taken to be dead
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What a batch suffers before a step."""
+
+    norm: str  # l2 or linf
+    tau: float
+    steps: int = 1  # of PGD; 1: FGM
+
+    def __call__(self, net: Symmetric, x: Tensor, y: Tensor) -> Tensor:
+        """δ, of one sample each."""  # (n, d), (n,) -> (n, d)
+        if self.steps == 1:
+            return fgm(net.input_gradient(x), y, self.norm, self.tau)
+        return pgd(net, x, y, self.norm, self.tau, self.steps)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive steps under the same rules."""
+
+    steps: int
+    batch: int
+    lr: float
+    growth: float = 0.0  # c_b: in η of training time the bias grows by η c_b/d
+    most: float = float("inf")  # the bias stops here
+    attack: Attack | None = None
+    warm: float = 0.0  # the radius grows from 0 over this share of the steps
+    slow: float = 0.2  # the last steps, this share of all, have a fifth of the learning rate
+    prune: int = 0  # blocks of steps after which neurons that are off on all of many samples are dropped; 0: never
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What all stretches have in common."""
+
+    momentum: float
+    decay: float  # λ of λ Σ_i Reg(w_i)
+    rho: float  # σ_ρ as a share of b
+
+
+@dataclass
+class Training:
+    """Where training is: saved and restored, it goes on as if it had never stopped."""
+
+    w: Tensor  # (m, d)
+    start: Tensor  # (m, d) where these neurons began
+    velocity: Tensor  # (m, d)
+    b: float
+    step: int = 0  # within the stretch
+
+    @classmethod
+    def begin(cls, w: Tensor, b: float) -> Training:
+        return cls(w.clone(), w.clone(), torch.zeros_like(w), b)
+
+    def then(self) -> Training:
+        """Where the next stretch begins."""
+        return Training(self.w.clone(), self.start, torch.zeros_like(self.w), self.b)
+
+    def net(self, rules: Rules) -> Symmetric:
+        return Symmetric(self.w, self.b, rules.rho * self.b)
+
+    def keep(self, neurons: Tensor) -> None:
+        """Only these neurons from here on."""  # (m,) bool
+        self.w, self.start, self.velocity = self.w[neurons], self.start[neurons], self.velocity[neurons]
+
+
+def run(
+    state: Training,
+    world: SparseCoding,
+    stretch: Stretch,
+    rules: Rules,
+    seed: int,
+    stream: str,
+    watch: Callable[[Training], None] = lambda state: None,
+) -> None:
+    """Train from where the state is to the end of the stretch, on samples of a stream of this seed and name.
+
+    `watch` sees the state between blocks of steps.
+    """
+    while state.step < stretch.steps:
+        watch(state)
+        draws = rng(seed, f"{stream} {state.step}")
+        block = min(BLOCK, stretch.steps - state.step)
+        x, y = (part.split(stretch.batch) for part in drawn(world, block * stretch.batch, draws, state.w.device))
+        for batch in zip(x, y, strict=True):
+            step(state, *batch, stretch, rules)
+        if stretch.prune and (state.step % (BLOCK * stretch.prune) == 0 or state.step == stretch.steps):
+            state.keep(alive(state.net(rules), drawn(world, LOOKED, draws, state.w.device)[0]))
+    watch(state)
+
+
+def drawn(
+    world: SparseCoding, n: int, draws: np.random.Generator, device: torch.device | str = "cpu"
+) -> tuple[Tensor, Tensor]:
+    """Samples and labels as tensors."""  # (n, d), (n,)
+    x, y = world.draw(n, draws)
+    return torch.from_numpy(x).to(device), torch.from_numpy(y).to(device)
+
+
+def alive(net: Symmetric, x: Tensor) -> Tensor:
+    """Which neurons are on, ever so little, on any of these samples; the others only decay from here on."""  # (m,)
+    return (net.w @ x.T).abs().amax(1) > net.b - REACH * net.sigma
+
+
+def step(state: Training, x: Tensor, y: Tensor, stretch: Stretch, rules: Rules) -> None:
+    """One step of descent on Loss + λ Σ_i Reg(w_i); the bias grows with it."""  # (n, d), (n,)
+    lr = stretch.lr * (0.2 if state.step >= (1 - stretch.slow) * stretch.steps else 1.0)
+    net = state.net(rules)
+    if stretch.attack:
+        grown = min(1.0, state.step / (stretch.warm * stretch.steps)) if stretch.warm else 1.0
+        x = x + replace(stretch.attack, tau=grown * stretch.attack.tau)(net, x, y)
+    look = net.look(x)
+    gradient = look.weight_gradient(-y * torch.sigmoid(-y * look.scores) / len(y), x)
+    # ∇Reg(w) = (‖w‖ + 1) w (Fact A.1), which is that of ‖w‖₂²/2 + ‖w‖₂³/3: the ‖w‖₃³ of §4 is a slip.
+    gradient.addcmul_(state.w, rules.decay * (state.w.norm(dim=1, keepdim=True) + 1))
+    state.velocity.mul_(rules.momentum).add_(gradient)
+    state.w.sub_(state.velocity, alpha=lr)
+    time = lr / (1 - rules.momentum)  # η of plain descent
+    state.b = max(state.b, min(state.b + time * stretch.growth / x.shape[1], stretch.most))
+    state.step += 1
