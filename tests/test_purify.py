@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from brittle.attacks.fgm import fgm
+from brittle.attacks.fgm import Attack, fgm
 from brittle.nets.symmetric import REACH, Symmetric, pure, random
 from brittle.rng import rng
-from brittle.train.purify import BLOCK, LOOKED, Attack, Rules, Stretch, Training, alive, run, step
+from brittle.train.purify import BLOCK, LOOKED, Rules, Stretch, Training, alive, run, step
 from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
 
 D, K, WIDTH, BATCH = 16, 4, 24, 8

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from torch import Tensor
 
+from brittle.attacks.pgd import pgd
 from brittle.attacks.pieces import NORMS
+from brittle.nets.symmetric import Symmetric
 
 DUAL = {"l2": 2, "linf": 1}
 
@@ -13,3 +17,18 @@ def fgm(gradient: Tensor, y: Tensor, norm: str, tau: float, least: float = 1e-9)
     """arg min ⟨y ∇f(x), δ⟩ over ‖δ‖ ≤ τ; 0 where the dual norm of ∇f(x) is below `least`, the paper's 1/poly(d)."""
     delta = -tau * y[:, None] * NORMS[norm].normalise(gradient)  # (n, d), (n,) -> (n, d)
     return delta * (gradient.norm(p=DUAL[norm], dim=1, keepdim=True) >= least)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What adversarial training does to a batch (Algorithm 2): FGM, or PGD of several steps."""
+
+    norm: str  # l2 or linf
+    tau: float
+    steps: int = 1
+
+    def __call__(self, net: Symmetric, x: Tensor, y: Tensor, share: float = 1.0) -> Tensor:
+        """δ of every sample, within this share of τ."""  # (n, d), (n,) -> (n, d)
+        if self.steps == 1:
+            return fgm(net.input_gradient(x), y, self.norm, share * self.tau)
+        return pgd(net, x, y, self.norm, share * self.tau, self.steps)

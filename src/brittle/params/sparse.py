@@ -13,7 +13,9 @@ POSITIVE = number("> 0", lambda v: v > 0)
 NOT_NEGATIVE = number("≥ 0", lambda v: v >= 0)
 SHARE = number("≥ 0 and < 1", lambda v: 0 <= v < 1)
 SIZE = integer(1, 10**6)
-ALSO, VARIANTS = ("pgd", "direct"), ("spikes", "incoherent", "spread", "linf")
+STARTS = ("random", "pure")
+TRAININGS, ALSO = ("clean", "fgm", "pgd"), ("pgd", "direct")
+VARIANTS = ("spikes", "incoherent", "spread", "linf")
 
 
 def any_of(*choices: str) -> Rule:
@@ -21,6 +23,11 @@ def any_of(*choices: str) -> Rule:
         f"a list, which may be empty, of different ones of {', '.join(choices)}",
         lambda v: isinstance(v, list) and len(v) == len(set(map(str, v))) and set(map(str, v)) <= set(choices),
     )
+
+
+def some_of(*choices: str) -> Rule:
+    few = any_of(*choices)
+    return Rule(f"a list of different ones of {', '.join(choices)}", lambda v: few.holds(v) and len(v) > 0)
 
 
 class Descent(Section):
@@ -62,15 +69,25 @@ class Pure(Section):
     certified: Annotated[int, integer(0)]
 
 
-class Low(Section):
-    samples: Annotated[int, SIZE]
+class Linear(Section):
+    epochs: Annotated[int, SIZE]
+    lr: Annotated[float, POSITIVE]
+
+
+class Ntk(Section):
     width: Annotated[int, SIZE]
     bias: Annotated[float, NOT_NEGATIVE]
     rho: Annotated[float, POSITIVE]
     epochs: Annotated[int, SIZE]
+    lr: Annotated[float, POSITIVE]
+
+
+class Low(Section):
+    samples: Annotated[int, SIZE]
     batch: Annotated[int, SIZE]
-    linear_lr: Annotated[float, POSITIVE]
-    ntk_lr: Annotated[float, POSITIVE]
+    trainings: Annotated[list[str], some_of(*TRAININGS)]
+    linear: Linear
+    ntk: Ntk
 
 
 class Grid(Section):
@@ -104,6 +121,7 @@ class Sparse(Section):
     decay: Annotated[float, NOT_NEGATIVE]
     rho: Annotated[float, SHARE]
     pgd: Annotated[int, integer(2)]
+    starts: Annotated[list[str], some_of(*STARTS)]
     random: Random
     pure: Pure
     low: Low

@@ -11,19 +11,18 @@ import torch
 from torch import Tensor
 
 from brittle import store
-from brittle.attacks.fgm import fgm
+from brittle.attacks.fgm import Attack, fgm
 from brittle.attacks.pgd import pgd
 from brittle.attacks.pieces import NORMS
 from brittle.nets import symmetric
 from brittle.nets.symmetric import Symmetric
 from brittle.params.sparse import Pure, Random, Sparse
 from brittle.rng import rng
-from brittle.train.purify import Attack, Rules, Stretch, Training
+from brittle.train.purify import Rules, Stretch, Training
 from brittle.worlds.sparse_coding import DICTIONARIES, SparseCoding, labelling
 
 DATA = "data/sparse.safetensors"
-STARTS = ("random", "pure")
-PGD_STEPS = 40  # of the attack that robust accuracy is reported under, from two beginnings
+PGD_STEPS = 20  # of the attack that robust accuracy is reported under, from two beginnings
 PRUNE = 2  # blocks of steps between two looks for dead neurons, while the bias grows
 
 
@@ -100,7 +99,7 @@ def jobs(p: Sparse, start: str, attack: Attack) -> list[Job]:
         every.append(Job("pgd", "clean", replace(hard, attack=replace(attack, steps=p.pgd))))
     if "direct" in how.also:  # adversarial from its first step; at the full radius from there on, all neurons would die
         every += [Job("direct_lottery", None, replace(lottery, attack=attack, warm=1.0))] if lottery else []
-        every.append(Job("direct", "direct_lottery" if lottery else None, replace(clean, attack=attack)))
+        every.append(Job("direct", "direct_lottery" if lottery else None, hard))
     return every
 
 
@@ -139,15 +138,15 @@ class Trained:
 def load_nets(p: Sparse, start: str, seed: int, where: torch.device) -> Trained:
     """What stage `sparse_train` left."""
     every = [job.name for job in jobs(p, start, Attack("l2", p.tau))]
-    axes = {f"{seed}.start": "m d"} | {f"{seed}.{name}.b": "" for name in every}
+    axes = {f"{seed}.start": "m d"} | {f"{seed}.{name}.b": "one" for name in every}
     axes |= {
         f"{seed}.{name}.w": "..." if name == "direct_lottery" else "n d" if name == "direct" else "m d"
         for name in every
     }
-    arrays = store.load_tensors(f"models/sparse/{start}.safetensors", axes, d=p.d)
+    arrays = store.load_tensors(f"models/sparse/{start}.safetensors", axes, d=p.d, one=1)
 
     def net(name: str) -> Symmetric:
-        b = float(arrays[f"{seed}.{name}.b"])
+        b = float(arrays[f"{seed}.{name}.b"][0])
         return Symmetric(torch.from_numpy(arrays[f"{seed}.{name}.w"]).to(where), b, p.rho * b)
 
     return Trained(torch.from_numpy(arrays[f"{seed}.start"]).to(where), {name: net(name) for name in every})

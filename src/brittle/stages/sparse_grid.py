@@ -16,8 +16,9 @@ import pandas as pd
 import torch
 
 from brittle import device, store
+from brittle.attacks.fgm import Attack
 from brittle.params.sparse import Sparse, SparseParams
-from brittle.probes.mixture import decompose, mixture
+from brittle.probes.mixture import activity, decompose, mixture
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
 from brittle.rng import rng
 from brittle.stages import sparse
@@ -25,7 +26,7 @@ from brittle.stages.progress import tracked
 from brittle.stages.run import run
 from brittle.stages.sparse import Setting
 from brittle.train import purify
-from brittle.train.purify import Attack, drawn
+from brittle.train.purify import drawn
 
 ATTACKED = 500  # test samples under attack
 
@@ -117,7 +118,9 @@ def measured(cell: Cell, where: torch.device) -> dict[str, object]:
     }
     for name, net in (("clean", clean), ("robust", robust)):
         few = setting.first(ATTACKED)
-        found = mixture(decompose(net.w, setting.dictionary, setting.w_star), net.w, setting.dictionary, setting.w_star)
+        neurons = decompose(net.w, setting.dictionary, setting.w_star)
+        found = mixture(neurons, net.w, setting.dictionary, setting.w_star)
+        found |= {"active": activity(net, neurons, setting.x)}
         found |= {"accuracy": sparse.accuracy(net, setting), "correlated": correlated(net.w)}
         found |= {"moved": moved(net.w, start)}
         deltas = sparse.perturbed(net, few, cell.norm, tau)

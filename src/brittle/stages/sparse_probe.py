@@ -14,14 +14,14 @@ from brittle.nets.symmetric import Symmetric, from_below
 from brittle.params.sparse import Sparse, SparseParams
 from brittle.probes.certify import certified
 from brittle.probes.density import density
-from brittle.probes.mixture import decompose, mixture
+from brittle.probes.mixture import activity, decompose, mixture
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
 from brittle.stages import sparse
 from brittle.stages.progress import bar
 from brittle.stages.run import run
 from brittle.stages.sparse import Setting, Trained
 
-ATTACKED = 500  # test samples under attack
+ATTACKED = 300  # test samples under attack
 BINS = 80  # of a histogram
 
 
@@ -31,24 +31,26 @@ def main(params: SparseParams) -> None:
     setting = sparse.load(p, where)
     few = setting.first(ATTACKED)
     trained = {
-        (start, seed): sparse.load_nets(p, start, seed, where)
-        for start in sparse.STARTS
-        for seed in getattr(p, start).seeds
+        (start, seed): sparse.load_nets(p, start, seed, where) for start in p.starts for seed in getattr(p, start).seeds
     }
     rows, curves, coefficients, thetas, fgms = [], [], [], [], {}
     with bar(sum(len(nets.nets) for nets in trained.values()), "probing") as shown:
         for (start, seed), nets in trained.items():
             thetas += alike(nets, start, seed)
+            certain = few.first(getattr(p, start).certified if seed == getattr(p, start).seeds[0] else 0)
             for name, net in nets.nets.items():
                 about = {"start": start, "seed": seed, "network": name}
-                at_tau, found = attacked(net, few, p)
-                curves += [about | row for row in found]
-                fgms[start, seed, name] = at_tau["fgm"]
-                rows.append(about | network(net, name, nets, setting, p) | directions(at_tau, setting))
-                coefficients += [about | row for row in histogram(net, setting)]
-                if name in ("clean", "robust"):
-                    certain = few.first(getattr(p, start).certified)
+                sizes = {"d": p.d, "k": p.k, "margin": p.margin, "tau": p.tau}
+                row = about | sizes | network(net, name, nets, setting, p)
+                if "lottery" not in name:  # these are on their way to another
+                    at_tau, found = attacked(net, few, p)
+                    curves += [about | row for row in found]
+                    fgms[start, seed, name] = at_tau["fgm"]
+                    row |= directions(at_tau, setting)
+                if name == "robust":
                     curves += [about | row for row in proved(net, certain, p.taus)]
+                rows.append(row)
+                coefficients += [about | row for row in histogram(net, setting)]
                 shown.update(1)
     networks, curves = pd.DataFrame(rows), pd.DataFrame(curves)
     store.save_table("plots/sparse_networks.csv", networks)
@@ -85,7 +87,7 @@ def network(net: Symmetric, name: str, nets: Trained, setting: Setting, p: Spars
     neurons = decompose(net.w, setting.dictionary, setting.w_star)
     found = mixture(neurons, net.w, setting.dictionary, setting.w_star)
     found |= {"accuracy": sparse.accuracy(net, setting), "predicted": sparse.words_on(setting.world) / p.words}
-    found |= {"correlated": correlated(net.w)}
+    found |= {"active": activity(net, neurons, setting.x), "correlated": correlated(net.w)}
     if not name.startswith("direct"):
         found |= {"moved": moved(net.w, nets.start), "local": local(nets.nets["clean"].w, net.w)}
         found |= {"turned": turned(nets.nets["clean"].w, net.w)}

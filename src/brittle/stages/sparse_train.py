@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 
 from brittle import device, store
+from brittle.attacks.fgm import Attack
 from brittle.params.sparse import SparseParams
 from brittle.probes.mixture import decompose, mixture
 from brittle.stages import sparse
@@ -16,7 +17,7 @@ from brittle.stages.progress import Bar, Checkpoint, bar, fingerprint
 from brittle.stages.run import run
 from brittle.stages.sparse import Job, Setting
 from brittle.train import purify
-from brittle.train.purify import BLOCK, Attack, Rules, Training
+from brittle.train.purify import BLOCK, Rules, Training
 
 STAGE = "sparse_train"
 RECORDS = 16  # looks at the neurons along a stretch
@@ -43,7 +44,7 @@ def main(params: SparseParams, start: str) -> None:
                 checkpoints.append(checkpoint)
                 done[job.name] = state
                 w = state.w.cpu().numpy()
-                arrays |= {f"{seed}.{job.name}.w": w, f"{seed}.{job.name}.b": np.array(state.b)}
+                arrays |= {f"{seed}.{job.name}.w": w, f"{seed}.{job.name}.b": np.array([state.b])}
                 growth.append(pd.DataFrame(seen, columns=COLUMNS).assign(seed=seed, network=job.name))
                 # In Git, and with a digest of the weights: what depends on this table depends on the networks.
                 row = {"start": start, "seed": seed, "network": job.name, "neurons": len(w), "b": state.b}

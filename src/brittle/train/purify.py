@@ -7,14 +7,12 @@ stays and the mixtures form (§6.2). Adversarial training goes on from there. Al
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from brittle.attacks.fgm import fgm
-from brittle.attacks.pgd import pgd
 from brittle.nets.symmetric import REACH, Symmetric
 from brittle.rng import rng
 from brittle.worlds.sparse_coding import SparseCoding
@@ -23,19 +21,8 @@ BLOCK = 16  # batches drawn at a time
 LOOKED = 4096  # samples on which a neuron that is off is taken to be dead
 
 
-@dataclass(frozen=True)
-class Attack:
-    """What a batch suffers before a step."""
-
-    norm: str  # l2 or linf
-    tau: float
-    steps: int = 1  # of PGD; 1: FGM
-
-    def __call__(self, net: Symmetric, x: Tensor, y: Tensor) -> Tensor:
-        """δ, of one sample each."""  # (n, d), (n,) -> (n, d)
-        if self.steps == 1:
-            return fgm(net.input_gradient(x), y, self.norm, self.tau)
-        return pgd(net, x, y, self.norm, self.tau, self.steps)
+# The network, samples (n, d), labels (n,), a share of the full radius -> δ (n, d)
+Perturb = Callable[[Symmetric, Tensor, Tensor, float], Tensor]
 
 
 @dataclass(frozen=True)
@@ -47,7 +34,7 @@ class Stretch:
     lr: float
     growth: float = 0.0  # c_b: in η of training time the bias grows by η c_b/d
     most: float = float("inf")  # the bias stops here
-    attack: Attack | None = None
+    attack: Perturb | None = None
     warm: float = 0.0  # the radius grows from 0 over this share of the steps
     slow: float = 0.2  # the last steps, this share of all, have a fifth of the learning rate
     prune: int = 0  # blocks of steps after which neurons that are off on all of many samples are dropped; 0: never
@@ -132,7 +119,7 @@ def step(state: Training, x: Tensor, y: Tensor, stretch: Stretch, rules: Rules) 
     net = state.net(rules)
     if stretch.attack:
         grown = min(1.0, state.step / (stretch.warm * stretch.steps)) if stretch.warm else 1.0
-        x = x + replace(stretch.attack, tau=grown * stretch.attack.tau)(net, x, y)
+        x = x + stretch.attack(net, x, y, grown)
     look = net.look(x)
     gradient = look.weight_gradient(-y * torch.sigmoid(-y * look.scores) / len(y), x)
     # ∇Reg(w) = (‖w‖ + 1) w (Fact A.1), which is that of ‖w‖₂²/2 + ‖w‖₂³/3: the ‖w‖₃³ of §4 is a slip.
