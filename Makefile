@@ -54,6 +54,7 @@ bench: env  ## how fast: each benchmark against its named baseline, side by side
 	python benchmarks/flow.py
 	python benchmarks/grid.py
 	python benchmarks/slabs.py
+	python benchmarks/sparse.py
 
 lock: ## resolve the dependencies anew into requirements.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
 	rm -rf .venv.lock && "$(PYTHON)" -m venv .venv.lock

@@ -117,6 +117,7 @@ TINY: dict[str, Any] = {
     "sparse.words": 16,
     "sparse.k": 3,
     "sparse.test": 40,
+    "sparse.tau": 0.3,
     "sparse.taus": [0.2, 0.3],
     "sparse.spikes": 1.0,
     "sparse.starts": ["random", "pure"],

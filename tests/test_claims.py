@@ -30,6 +30,22 @@ def randomised(**columns: object) -> pd.DataFrame:
     return table(**columns).assign(**areas, s_ks=0.49, rest_ks=0.02)
 
 
+NETS = [("random", 0, "lottery"), ("random", 0, "clean"), ("random", 0, "robust"), ("pure", 0, "clean")]
+NETS += [("pure", 0, "robust")]
+
+
+def purified(attacks: dict[str, tuple[float, float]]) -> pd.DataFrame:
+    """Accuracy of every network under each attack, before and after adversarial training, at two radii."""
+    rows = [
+        {"start": start, "seed": seed, "network": name, "attack": attack, "tau": tau}
+        | {"accuracy": values[name == "robust"] if tau == 0.3 else 1.0}
+        for start, seed, name in NETS[1:]
+        for attack, values in attacks.items()
+        for tau in (0.1, 0.3)
+    ]
+    return pd.DataFrame(rows)
+
+
 # Small tables on which every rule holds.
 CONFIRM: dict[str, pd.DataFrame] = {
     "plots/theory_robust.csv": table(
@@ -191,6 +207,75 @@ CONFIRM: dict[str, pd.DataFrame] = {
         s_confidence=1e-3,
         s_flips=1.0,
     ),
+    "plots/sparse_networks.csv": pd.DataFrame(NETS, columns=["start", "seed", "network"]).assign(
+        d=256,
+        k=8,
+        margin=1.0,
+        words=256,
+        tau=0.3,
+        attacked=500,
+        certified=30,
+        drawn=[6000, 6000, 6000, 256, 256],
+        neurons=[2000, 2000, 2000, 256, 256],
+        rest=0.004,
+        winner_unsigned=0.7,
+        accuracy=[0.99, 1.0, 1.0, 1.0, 1.0],
+        runaway=0.0,
+        covered=1.0,
+        pure=0.95,
+        ratio=[0.01, 0.02, 0.001, 0.02, 0.001],
+        beta=[0.001, 0.004, 0.0005, 0.02, -0.001],
+        predicted=0.02,
+        agreement=[0.7, 0.95, 0.55, 0.99, 0.5],
+        mean_cosine=0.99,
+        moved=[0.1, 0.07, 0.05, 0.8, 0.9],
+        correlated=[0.02, 0.08, 0.004, 0.04, 0.004],
+        local=[0.2, 0.0, 0.5, 0.0, 0.1],
+        turned=[0.1, 0.0, 0.2, 0.0, 0.1],
+        winner=0.85,
+        winner3=0.98,
+        same_word=0.99,
+        fgm_l1_l2=[float("nan"), 15.0, 4.0, 15.0, 3.0],
+        pgd_l1_l2=[float("nan"), 16.0, 5.0, 16.0, 5.0],
+    ),
+    "plots/sparse_accuracy.csv": purified(
+        {"dense": (0.05, 1.0), "random": (1.0, 1.0), "fgm": (0.04, 0.95), "pgd": (0.03, 0.92), "certified": (0.0, 0.4)}
+    ),
+    "plots/sparse_theta.csv": table(
+        start="random",
+        seed=0,
+        of=["start, clean", "start, robust", "clean, robust", "different neurons"],
+        median=[0.19, 0.18, 0.97, 0.08],
+    ),
+    "plots/sparse_transfer.csv": table(
+        of=["a", "a", "b", "b"], on=["a", "b", "a", "b"], accuracy=[0.05, 0.1, 0.1, 0.04]
+    ),
+    "plots/sparse_grid.csv": table(
+        of=["d", "linf"],
+        start=["random", "pure"],
+        norm=["l2", "linf"],
+        d=[128, 256],
+        k=[6, 8],
+        margin=1.0,
+        tau=[0.3, 0.02],
+        clean_moved=[0.13, 0.8],
+        clean_correlated=[0.2, 0.04],
+        clean_dense=0.02,
+        clean_random=1.0,
+        robust_fgm=0.99,
+        robust_pgd=0.98,
+    ),
+    "plots/sparse_low.csv": table(
+        model=["linear", "NTK", "linear", "NTK"],
+        norm=["l2", "l2", "linf", "linf"],
+        training=["clean", "fgm", "fgm", "fgm"],
+        width=[1, 1024, 1, 1024],
+        d=256,
+        k=8,
+        margin=1.0,
+        accuracy=0.99,
+        pgd=[0.0, 0.58, 0.01, 0.59],
+    ),
 }
 
 
@@ -267,6 +352,30 @@ REFUTE = [
     ("S13", one("lower", 1.0)),
     ("S13", one("upper", 4.0)),
     ("S14", one("rest_confidence", 0.02)),
+    ("P1", one("moved", 0.11, row=1)),
+    ("P1", one("correlated", 0.11, row=1)),
+    ("P2", one("accuracy", 0.96, row=3)),
+    ("P3", lambda t: t.assign(accuracy=t["accuracy"].mask((t["attack"] == "dense") & (t["tau"] == 0.3), 0.11))),
+    ("P3", lambda t: t.assign(accuracy=t["accuracy"].mask(t["attack"] == "random", 0.89))),
+    ("P4", one("agreement", 0.79, row=1)),
+    ("P5", lambda t: t.assign(accuracy=t["accuracy"].mask((t["attack"] == "pgd") & (t["tau"] == 0.3), 0.89))),
+    ("P5", lambda t: t.assign(accuracy=t["accuracy"].mask((t["attack"] == "fgm") & (t["tau"] == 0.3), 0.89))),
+    ("P5", lambda t: t.assign(accuracy=t["accuracy"].mask((t["attack"] == "dense") & (t["network"] == "clean"), 0.2))),
+    ("P6", one("median", 0.21, row=0)),
+    ("P6", one("median", 0.21, row=1)),
+    ("P6", one("median", 0.79, row=2)),
+    ("P6", one("median", 0.21, row=3)),
+    ("P7", one("beta", 0.0014, row=2)),
+    ("P7", one("beta", -0.007)),
+    ("P8", one("clean_dense", 0.11)),
+    ("P8", one("clean_random", 0.89)),
+    ("P8", one("robust_pgd", 0.89)),
+    ("P9", one("pgd", 0.61)),
+    ("P9", one("accuracy", 0.6, row=0)),
+    ("P10", one("accuracy", 0.25, row=1)),
+    ("P11", one("winner", 0.79, row=1)),
+    ("P12", one("pgd_l1_l2", 11.0, row=2)),
+    ("P12", one("fgm_l1_l2", 11.0)),
 ]
 
 
@@ -299,6 +408,11 @@ def test_numbers_that_refute_a_claim_are_seen(id: str, change: Callable) -> None
         ("S5", lambda t: t[t["model"] != "fcn-100-1"]),
         ("S8", lambda t: t[:2]),
         ("S13", lambda t: t[:1]),
+        ("P1", lambda t: t[t["start"] == "pure"]),
+        ("P6", lambda t: t.assign(start="pure")),
+        ("P8", lambda t: t[:1]),
+        ("P10", lambda t: t[:1]),
+        ("P11", lambda t: t[t["start"] == "pure"]),
     ],
 )
 def test_a_scale_that_leaves_nothing_to_look_at_is_said(id: str, cut: Callable) -> None:
@@ -331,7 +445,8 @@ def test_cells_that_were_left_out_are_named() -> None:
 
 
 def test_every_claim_is_there_once() -> None:
-    assert list(CLAIMS) == [f"M{i}" for i in range(1, 16)] + [f"S{i}" for i in range(1, 15)]
+    numbers = {"M": range(1, 16), "S": range(1, 15), "P": range(1, 13)}
+    assert list(CLAIMS) == [f"{letter}{i}" for letter, those in numbers.items() for i in those]
     assert sum(len(paper.claims) for paper in PAPERS) == len(CLAIMS)
 
 

@@ -35,6 +35,11 @@ def _about(figure: Figure, row: Mapping[str, float]) -> None:
     figure.suptitle(f"$d={row['d']:g}$, $k={row['k']:g}$; {told}", x=0.01, ha="left", fontsize="small", color=GREY)
 
 
+def _starts(networks: pd.DataFrame) -> list[str]:
+    """Those that were run, random weights first."""
+    return [start for start in STARTS if start in set(networks["start"])]
+
+
 def _mean(table: pd.DataFrame, column: str, **where: str) -> float:
     """Over the rows with these values; nan if there are none."""
     for name, value in where.items():
@@ -65,9 +70,10 @@ ATTACKS |= {"pgd": ("PGD", "D", "-")}
 
 def accuracy(curves: pd.DataFrame, networks: pd.DataFrame) -> Figure:
     """Accuracy against the radius of the attack, before and after adversarial training, and what is certified."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.2, 4.0), layout="constrained", sharey=True)
-    trained = networks["tau"].iloc[0]
-    for ax, start, letter in zip(axes, STARTS, "ab", strict=True):
+    starts, trained = _starts(networks), networks["tau"].iloc[0]
+    figure, axes = plt.subplots(1, len(starts), figsize=(8.2, 4.0), layout="constrained", sharey=True, squeeze=False)
+    axes = axes[0]
+    for ax, start, letter in zip(axes, starts, "ab", strict=False):
         some = curves[curves["start"] == start]
         _curves(ax, some, trained)
         at = some[np.isclose(some["tau"], trained)]
@@ -111,8 +117,9 @@ def mixture(coefficients: pd.DataFrame, growth: pd.DataFrame, networks: pd.DataF
     """The coefficients beside a neuron's word, and how they come and go along training from random weights."""
     figure = plt.figure(figsize=(8.2, 6.2), layout="constrained")
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.0, 1.15])
-    axes, predicted = top.subplots(1, 2, sharey=True, sharex=True), networks["predicted"].iloc[0]
-    for ax, start, letter in zip(axes, STARTS, "ab", strict=True):
+    starts, predicted = _starts(networks), networks["predicted"].iloc[0]
+    axes = top.subplots(1, len(starts), sharey=True, sharex=True, squeeze=False)[0]
+    for ax, start, letter in zip(axes, starts, "ab", strict=False):
         _coefficients(ax, coefficients[coefficients["start"] == start])
         ax.axvline(predicted, color="black", linestyle="--", linewidth=1.2)
         ratio = [_number(_mean(networks, "ratio", start=start, network=name)) for name in NETWORKS]
@@ -124,7 +131,7 @@ def mixture(coefficients: pd.DataFrame, growth: pd.DataFrame, networks: pd.DataF
     top.legend(handles=[*WHEN, line], loc="outside lower center", ncols=3)
     axes = bottom.subplots(1, 2)
     path, borders = _path(growth)
-    _sizes(axes[0], path)
+    _sizes(axes[0], path, starts[0])
     axes[1].plot(path["at"], 100 * path["accuracy"], color="black", label="no perturbation")
     label = f"dense perturbation, $\\tau={networks['tau'].iloc[0]:g}$"
     axes[1].plot(path["at"], 100 * path["dense"], color=PURPLE, linestyle=(0, (4, 2)), label=label)
@@ -159,7 +166,7 @@ def _path(growth: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, tuple[float, fl
     return pd.concat(parts), borders
 
 
-def _sizes(ax: Axes, path: pd.DataFrame) -> None:
+def _sizes(ax: Axes, path: pd.DataFrame, start: str) -> None:
     for column, label, look in (
         ("alpha", "largest, $\\alpha$", {"color": "black", "linewidth": 2.0}),
         ("b", "bias", {"color": "black", "linestyle": ":"}),
@@ -169,7 +176,7 @@ def _sizes(ax: Axes, path: pd.DataFrame) -> None:
     ):
         ax.plot(path["at"], path[column].where(path[column] > 0), label=label, **look)
     ax.set(yscale="log", ylabel="coefficient of a neuron")
-    ax.set_title(f"(c) {STARTS['random']}: a neuron's coefficients", pad=26)
+    ax.set_title(f"(c) {STARTS[start]}: a neuron's coefficients", pad=26)
 
 
 def _stretches(ax: Axes, borders: Mapping[str, tuple[float, float]]) -> None:
@@ -196,14 +203,15 @@ BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2, "font
 def theta(table: pd.DataFrame, networks: pd.DataFrame) -> Figure:
     """FP Figure 2 on this model; where the winners of the lottery began; how dense perturbations are."""
     figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.9), layout="constrained", width_ratios=[1.7, 0.8, 1.1])
-    _thetas(axes[0], table[table["start"] == "random"])
-    axes[0].set_title(f"(a) {STARTS['random']}:\nhow alike features are")
-    first, three = (_mean(networks, name, start="random", network="clean") for name in ("winner", "winner3"))
+    start = _starts(networks)[0]
+    _thetas(axes[0], table[table["start"] == start])
+    axes[0].set_title(f"(a) {STARTS[start]}:\nhow alike features are")
+    first, three = (_mean(networks, name, start=start, network="clean") for name in ("winner", "winner3"))
     for i, (share, colour) in enumerate(((first, ORANGE), (three, "#E9AE80"), (1 / networks["d"].iloc[0], GREY))):
         axes[1].bar(i, 100 * share, color=colour, width=0.6)
         axes[1].annotate(_number(100 * share), (i, np.nan_to_num(100 * share)), (0, 2), ha="center", **SMALL)
     axes[1].set_xticks(range(3), ["first", "first 3", "chance\n$1/d$"])
-    axes[1].set(ylabel="pure neurons (%)", ylim=(0, 112), xlabel="rank of the neuron's word\nin its random weights")
+    axes[1].set(ylabel="pure neurons (%)", ylim=(0, 112), xlabel="rank of the neuron's word\nin its first weights")
     axes[1].set_title("(b) who wins\nthe lottery")
     _densities(axes[2], networks)
     _about(figure, networks.iloc[0])
@@ -250,7 +258,8 @@ def prediction(grid: pd.DataFrame, networks: pd.DataFrame) -> Figure:
     """The mixture that clean training leaves, beside K/d."""
     figure, ax = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
     own = networks[networks["network"] == "clean"].rename(columns={"ratio": "clean_ratio"}).assign(of="own")
-    points = pd.concat([grid[grid["start"] == "pure"], own])[
+    # With more words than dimensions a neuron's coefficients are not unique.
+    points = pd.concat([grid[(grid["start"] == "pure") & (grid["words"] <= grid["d"])], own])[
         ["of", "start", "d", "k", "margin", "predicted", "clean_ratio"]
     ]
     points = points[points["clean_ratio"] > 0]  # others are not on a logarithmic axis
@@ -288,7 +297,7 @@ TERMS = {  # column: the theorem that calls it o(1), what it is, colour
     "theta_pairs": ("§1", "median $\\theta(w_i,w_j)$", ORANGE),
     "robust_error": ("Thm 5.3(b)", "error under PGD after\nadversarial training", BLUE),
     "local": ("Thm 5.3(c)", "$\\Sigma\\|w_i-w'_i\\|^2/\\Sigma\\|w_i\\|^2$", BLUE),
-    "clean_runaway_energy": ("Thm 5.2", "energy in neurons that\nare mostly $Mw^\\ast$", ORANGE),
+    "clean_runaway_energy": ("runaways", "energy in neurons that\nare mostly $Mw^\\ast$", ORANGE),
 }
 LEAST = 1e-3  # smaller numbers, and 0, are drawn here
 
@@ -296,9 +305,11 @@ LEAST = 1e-3  # smaller numbers, and 0, are drawn here
 def scaling(grid: pd.DataFrame, networks: pd.DataFrame, curves: pd.DataFrame, alike: pd.DataFrame) -> Figure:
     """What is o(1) in the theorems, against d."""
     figure, axes = plt.subplots(2, 3, figsize=(8.6, 5.0), layout="constrained", sharey=True)
-    own = _own(networks, curves, alike)
-    grid = grid[(grid["of"] == "d") & ~((grid["start"] == "random") & (grid["d"] == own["d"]))]
-    table = pd.concat([grid.assign(robust_error=1 - grid["robust_pgd"]), pd.DataFrame([own])]).sort_values("d")
+    grid, table = grid[grid["of"] == "d"], pd.DataFrame()
+    if "random" in _starts(networks):
+        table = pd.DataFrame([_own(networks, curves, alike)])
+        grid = grid[~((grid["start"] == "random") & (grid["d"] == table["d"].iloc[0]))]
+    table = pd.concat([grid.assign(robust_error=1 - grid["robust_pgd"]), table]).sort_values("d")
     ds, handles = np.sort(table["d"].unique()).astype(float), []
     for (start, bare), rows in table.groupby(["start", table["margin"] == 0]):
         line, marker, fill = "--" if bare else "-", "D" if start == "random" else "o", "white" if bare else None
@@ -323,7 +334,7 @@ def scaling(grid: pd.DataFrame, networks: pd.DataFrame, curves: pd.DataFrame, al
     axes[0, 1].plot(ds, 1 / ds, ":", color="black", linewidth=1.2)
     handles.append(Line2D([], [], color="black", linestyle=":", label="(b) $1/d$, the least possible"))
     figure.legend(handles=handles, loc="outside lower center", ncols=2, columnspacing=1.4)
-    told = f"By FP's theorems all of these vanish as $d$ grows. What is below {LEAST:g}, 0 too, is drawn at {LEAST:g}."
+    told = f"FP's theorems call (a) to (e) $o(1)$. What is below {LEAST:g}, 0 too, is drawn at {LEAST:g}."
     figure.suptitle(told, x=0.01, ha="left", fontsize="small", color=GREY)
     return figure
 

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from brittle.params.base import Rule, Section, cross, distinct_integers, distinct_numbers, integer, number, one_of
+from brittle.params.figures import FigureParams
 from brittle.params.headline import MOST, Headline
 
 POSITIVE = number("> 0", lambda v: v > 0)
@@ -41,7 +42,7 @@ class Lottery(Section):
 
     bias: Annotated[float, POSITIVE]
     growth: Annotated[float, POSITIVE]
-    until: Annotated[float, number("≥ 1", lambda v: v >= 1)]
+    until: Annotated[float, number("> 1", lambda v: v > 1)]
     batch: Annotated[int, SIZE]
     lr: Annotated[float, POSITIVE]
 
@@ -131,8 +132,13 @@ class Sparse(Section):
     def _fits(self) -> Self:
         if self.dictionary != "incoherent" and self.words > self.d:
             raise cross("sparse.words", self.words, f"must be ≤ d = {self.d} unless the dictionary is incoherent")
-        if self.c1 + self.c2 * self.k > 0.5 * self.words:
-            raise cross("sparse.k", self.k, "must be smaller: c1 + c2 k words of a sample's D must be a minority")
+        g = self.grid
+        sizes = [("sparse.k", self.k, self.words), *(("sparse.grid.ks", k, self.words) for k in g.ks)]
+        for d in (*g.ds, *g.random_ds):
+            sizes.append(("sparse.grid.ds", round(self.k * (d / self.d) ** g.kappa), d * self.words / self.d))
+        for key, k, words in sizes:
+            if self.c1 + self.c2 * k > 0.5 * words:
+                raise cross(key, k, f"must be smaller: c1 + c2 k words of a sample must be a minority of D = {words:g}")
         if self.margin > self.c1 + self.c2 * self.k:
             raise cross("sparse.margin", self.margin, "must be smaller: hardly a sample would pass the filter")
         if self.tau not in self.taus:
@@ -144,3 +150,7 @@ class Sparse(Section):
 
 class SparseParams(Headline):
     sparse: Sparse
+
+
+class SparseFigureParams(SparseParams, FigureParams):
+    pass

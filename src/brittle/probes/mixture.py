@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from brittle.nets.symmetric import Symmetric
-
 PURE = 0.7  # cosine with its word from which a neuron counts as pure, or with M w* from which it counts as dense
 
 
@@ -59,12 +57,6 @@ def decompose(w: Tensor, dictionary: Tensor, w_star: Tensor) -> Neurons:
     norms = w.norm(dim=1)
     cosine = (w @ dense) / (norms * dense.norm()).clamp(min=torch.finfo(w.dtype).tiny)
     return Neurons(coefficients, norms, coefficients.argmax(1), cosine)
-
-
-def activity(net: Symmetric, neurons: Neurons, x: Tensor) -> float:
-    """The share of samples on which a pure neuron is on: what β/α should be, K/D if only its word turned it on."""
-    on = (net.w[neurons.pure] @ x.T).abs() > net.b
-    return float(on.double().mean()) if len(on) else float("nan")
 
 
 def mixture(neurons: Neurons, w: Tensor, dictionary: Tensor, w_star: Tensor) -> dict[str, float]:

@@ -18,7 +18,7 @@ import torch
 from brittle import device, store
 from brittle.attacks.fgm import Attack
 from brittle.params.sparse import Sparse, SparseParams
-from brittle.probes.mixture import activity, decompose, mixture
+from brittle.probes.mixture import decompose, mixture
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
 from brittle.rng import rng
 from brittle.stages import sparse
@@ -59,19 +59,24 @@ def cells(p: Sparse) -> Iterator[Cell]:
     g = p.grid
     for d in g.ds:
         for margin in dict.fromkeys((p.margin, 0.0)):
-            yield Cell("d", "pure", sized(p, d, round(p.k * (d / p.d) ** g.kappa), margin=margin))
+            yield Cell("d", "pure", sized(p, d, k_at(p, d), margin=margin))
     for k in g.ks:
         yield Cell("k", "pure", sized(p, p.d, k))
     changes: dict[str, dict[str, Any]] = {
         "spikes": {"spikes": g.spikes},
         "incoherent": {"dictionary": "incoherent", "words": round(g.words * p.d)},
         "spread": {"spread": g.spread},
-        "linf": {"dictionary": "identity"},  # whose ‖M‖₁ and ‖M‖∞ are small, as Theorem 5.4 wants
+        "linf": {"dictionary": "identity", "words": p.d},  # whose ‖M‖₁ and ‖M‖∞ are small, as Theorem 5.4 wants
     }
     for name in g.variants:
         yield Cell(name, "pure", sized(p, p.d, p.k, **changes[name]), "linf" if name == "linf" else "l2")
     for d in g.random_ds:
-        yield Cell("d", "random", sized(p, d, round(p.k * (d / p.d) ** g.kappa)))
+        yield Cell("d", "random", sized(p, d, k_at(p, d)))
+
+
+def k_at(p: Sparse, d: int) -> int:
+    """The sparsity in d dimensions."""
+    return max(1, round(p.k * (d / p.d) ** p.grid.kappa))
 
 
 def sized(p: Sparse, d: int, k: int, **changes: Any) -> Sparse:
@@ -89,7 +94,7 @@ def sized(p: Sparse, d: int, k: int, **changes: Any) -> Sparse:
         d=d,
         k=k,
         tau=p.tau * shorter,
-        **({"words": d} | changes),
+        **({"words": round(p.words * longer)} | changes),
         pure=start(p.pure, bias=p.pure.bias / math.sqrt(longer)),
         random=start(p.random, neurons=math.ceil(p.random.neurons * longer)),
     )
@@ -120,10 +125,9 @@ def measured(cell: Cell, where: torch.device) -> dict[str, object]:
         few = setting.first(ATTACKED)
         neurons = decompose(net.w, setting.dictionary, setting.w_star)
         found = mixture(neurons, net.w, setting.dictionary, setting.w_star)
-        found |= {"active": activity(net, neurons, setting.x)}
         found |= {"accuracy": sparse.accuracy(net, setting), "correlated": correlated(net.w)}
         found |= {"moved": moved(net.w, start)}
-        deltas = sparse.perturbed(net, few, cell.norm, tau)
+        deltas = sparse.perturbed(net, few, cell.norm, tau, sparse.soft(net))
         found |= {attack: sparse.accuracy(net, few, delta) for attack, delta in deltas.items()}
         row |= {f"{name}_{key}": value for key, value in found.items()}
     row |= {"local": local(clean.w, robust.w), "turned": turned(clean.w, robust.w)}

@@ -31,6 +31,7 @@ from brittle.stages.sparse import Setting
 from brittle.train import sgd
 from brittle.train.purify import drawn
 from brittle.train.sgd import Member, Perturb, Plan
+from brittle.worlds.sparse_coding import labelling
 
 ATTACKED = 1000  # test samples under attack
 
@@ -48,7 +49,8 @@ def main(params: SparseParams) -> None:
     p, low = params.sparse, params.sparse.low
     where = device.pick(params.device)
     own = sparse.load(p, where)
-    identity = replace(own.world, dictionary=np.eye(p.d, p.words, dtype=np.float32))
+    labels = labelling(p.d, p.spread, rng(p.seed, "labelling"))
+    identity = replace(own.world, dictionary=np.eye(p.d, dtype=np.float32), w_star=labels)
     plain = Setting.of(identity, *drawn(identity, p.test, rng(p.seed, "sparse test"), where))
     features = symmetric.random(low.ntk.width, p.d, 1.0, rng(p.seed, "ntk")).to(where)
     models = [

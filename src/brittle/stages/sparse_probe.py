@@ -14,14 +14,14 @@ from brittle.nets.symmetric import Symmetric, from_below
 from brittle.params.sparse import Sparse, SparseParams
 from brittle.probes.certify import certified
 from brittle.probes.density import density
-from brittle.probes.mixture import activity, decompose, mixture
+from brittle.probes.mixture import decompose, mixture
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
 from brittle.stages import sparse
 from brittle.stages.progress import bar
 from brittle.stages.run import run
 from brittle.stages.sparse import Setting, Trained
 
-ATTACKED = 300  # test samples under attack
+ATTACKED = 500  # test samples under attack
 BINS = 80  # of a histogram
 
 
@@ -40,7 +40,8 @@ def main(params: SparseParams) -> None:
             certain = few.first(getattr(p, start).certified if seed == getattr(p, start).seeds[0] else 0)
             for name, net in nets.nets.items():
                 about = {"start": start, "seed": seed, "network": name}
-                sizes = {"d": p.d, "k": p.k, "margin": p.margin, "tau": p.tau}
+                sizes = {"d": p.d, "words": p.words, "k": p.k, "margin": p.margin, "tau": p.tau, "attacked": len(few.x)}
+                sizes |= {"certified": len(certain.x), "drawn": drawn(p, start)}
                 row = about | sizes | network(net, name, nets, setting, p)
                 if "lottery" not in name:  # these are on their way to another
                     at_tau, found = attacked(net, few, p)
@@ -61,12 +62,17 @@ def main(params: SparseParams) -> None:
     store.save_metrics("metrics/sparse.json", metrics(networks, curves, p.tau))
 
 
+def drawn(p: Sparse, start: str) -> int:
+    """How many neurons there were at first; from random weights, most have died since."""
+    return p.random.neurons if start == "random" else p.pure.copies * p.words
+
+
 def attacked(net: Symmetric, few: Setting, p: Sparse) -> tuple[dict[str, Tensor], list[dict[str, object]]]:
     """The perturbations within `tau`, and accuracy under all of `taus`."""
     rows: list[dict[str, object]] = [{"attack": "none", "tau": 0.0, "accuracy": sparse.accuracy(net, few)}]
     at_tau = {}
     for tau in p.taus:
-        deltas = sparse.perturbed(net, few, "l2", tau)
+        deltas = sparse.perturbed(net, few, "l2", tau, sparse.soft(net))
         rows += [{"attack": name, "tau": tau, "accuracy": sparse.accuracy(net, few, d)} for name, d in deltas.items()]
         at_tau = deltas if tau == p.tau else at_tau
     return at_tau, rows
@@ -87,17 +93,19 @@ def network(net: Symmetric, name: str, nets: Trained, setting: Setting, p: Spars
     neurons = decompose(net.w, setting.dictionary, setting.w_star)
     found = mixture(neurons, net.w, setting.dictionary, setting.w_star)
     found |= {"accuracy": sparse.accuracy(net, setting), "predicted": sparse.words_on(setting.world) / p.words}
-    found |= {"active": activity(net, neurons, setting.x), "correlated": correlated(net.w)}
+    found |= {"correlated": correlated(net.w)}
     if not name.startswith("direct"):
         found |= {"moved": moved(net.w, nets.start), "local": local(nets.nets["clean"].w, net.w)}
         found |= {"turned": turned(nets.nets["clean"].w, net.w)}
         # The lottery: of the neurons that the clean network ends with as pure ones, where was the winner before?
         lucky = decompose(nets.nets["clean"].w, setting.dictionary, setting.w_star)
         before = decompose(nets.start, setting.dictionary, setting.w_star).coefficients[lucky.pure]
-        rank = (before > before.gather(1, lucky.word[lucky.pure][:, None])).sum(1)
+        word = lucky.word[lucky.pure]
+        rank = (before > before.gather(1, word[:, None])).sum(1)
         found |= {"winner": float((rank == 0).double().mean()), "winner3": float((rank < 3).double().mean())}
-        kept = (neurons.word == lucky.word)[lucky.pure]
-        found |= {"same_word": float(kept.double().mean())}
+        found |= {"winner_unsigned": float((before.abs().argmax(1) == word).double().mean())}
+        found |= {"same_word": float((neurons.word[lucky.pure] == word).double().mean())}
+        found |= {"rest": float(neurons.rest[lucky.pure].square().mean().sqrt())}
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import torch
 
 from brittle import device, store
 from brittle.attacks.fgm import Attack
+from brittle.params.base import BadInput
 from brittle.params.sparse import SparseParams
 from brittle.probes.mixture import decompose, mixture
 from brittle.stages import sparse
@@ -28,6 +30,8 @@ COLUMNS = ("step", "b", *SHOWN, "second", "rest", "accuracy", "dense")
 
 def main(params: SparseParams, start: str) -> None:
     p = params.sparse
+    if start not in p.starts:
+        raise BadInput(f"params.yaml: sparse.starts = {p.starts}: has no {start}")
     setting = sparse.load(p, device.pick(params.device))
     every = sparse.jobs(p, start, Attack("l2", p.tau))
     seeds = getattr(p, start).seeds
@@ -42,6 +46,8 @@ def main(params: SparseParams, start: str) -> None:
                     begin = sparse.begin(p, setting.world, start, seed, setting.x.device)
                 state, seen, checkpoint = train(setting, p.tau, job, begin, sparse.rules(p, p.d), seed, shown)
                 checkpoints.append(checkpoint)
+                if len(state.w) == 0:
+                    raise BadInput(f"params.yaml: sparse.{start}: every neuron died ({job.name}); use a smaller growth")
                 done[job.name] = state
                 w = state.w.cpu().numpy()
                 arrays |= {f"{seed}.{job.name}.w": w, f"{seed}.{job.name}.b": np.array([state.b])}
@@ -68,8 +74,10 @@ def train(
 ) -> tuple[Training, list[list[float]], Checkpoint]:
     """The state after the job, and what was seen of its neurons on the way; resumed if it was stopped before."""
     before, seen, device = shown.n, [], state.w.device
-    arrays = [array.cpu().numpy() for array in (state.w, setting.dictionary, setting.w_star)]
-    checkpoint = Checkpoint(STAGE, fingerprint(*arrays, state.b, job, rules, seed, setting.world.margin, str(device)))
+    world = setting.world
+    arrays = (state.w.cpu().numpy(), world.dictionary, world.w_star, setting.x.cpu().numpy(), setting.y.cpu().numpy())
+    shape = replace(world, dictionary=None, w_star=None)
+    checkpoint = Checkpoint(STAGE, fingerprint(*arrays, shape, state.b, job, rules, seed, tau, str(device)))
     saved = checkpoint.load(("w", "start", "velocity", "numbers", "seen"))
     if saved:
         tensors = (torch.tensor(saved[name], device=device) for name in ("w", "start", "velocity"))
