@@ -16,7 +16,7 @@ import torch
 from conftest import ENV, ROOT, Repo, set_params
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
-FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures"]
+FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures", "sparse_figures"]
 
 
 def metrics(repo: Repo) -> dict[str, float]:
@@ -41,8 +41,9 @@ def test_a_second_repro_runs_nothing(repo: Repo) -> None:
 def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
     before = (repo.path / "dvc.lock").read_bytes()
     ends = ["margin_figures", "kkt_probe", "slabs_probe", "recipes_probe", "adversarial_probe", "lsn"]
+    ends += ["sparse_probe", "sparse_low"]
     ran = repo.stages_run("dvc", "repro", "--force", *ends, timeout=600)
-    assert set(ends) | {"slabs_train@gru-3-5-1", "recipes_train", "margin_train"} <= set(ran)
+    assert set(ends) | {"slabs_train@gru-3-5-1", "recipes_train", "margin_train", "sparse_train@random"} <= set(ran)
     assert (repo.path / "dvc.lock").read_bytes() == before
 
 
@@ -123,6 +124,11 @@ def test_a_parameter_of_adversarial_training_trains_nothing_else(repo: Repo) -> 
     ran = repo.stages_run("dvc", "exp", "run", "-S", "adversarial.l2=[0.1,0.3]")
     assert ran[:3] == ["params", "adversarial_train", "adversarial_probe"]
     assert sorted(ran[3:]) == ["claims", "slabs_figures"]
+
+
+def test_leaving_out_a_start_trains_nothing(repo: Repo) -> None:
+    repo.set(sparse__starts=["pure"])
+    assert repo.stages_run("dvc", "repro", "sparse_figures") == ["params", "sparse_probe", "sparse_figures"]
 
 
 def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, tmp_path: Path) -> None:

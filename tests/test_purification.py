@@ -480,8 +480,8 @@ def test_perturbations_are_in_their_balls_and_pgd_is_the_worst(norm: str, kind: 
     assert (scores["pgd"] <= here.y * f(here.x)).all()
     assert (scores["pgd"] <= scores["fgm"]).all()
     assert scores["pgd"].mean() < min(scores[name].mean() for name in ("dense", "random", "fgm"))
-    starts = (None, deltas["random"])
-    runs = [pgd(f, here.x, here.y, norm, tau, sparse.PGD_STEPS, start=start) for start in starts]
+    runs = [pgd(f, here.x, here.y, norm, tau, sparse.PGD_STEPS)]
+    runs += [pgd(f, here.x, here.y, norm, tau, sparse.PGD_STEPS, 2 / sparse.PGD_STEPS, deltas["random"])]
     candidates = torch.stack([scores["fgm"], *(here.y * f(here.x + delta) for delta in runs)])
     torch.testing.assert_close(scores["pgd"], candidates.amin(0))
     if kind == "wavy":
@@ -624,7 +624,7 @@ def test_varied_parameters_are_the_others_except_where_they_differ() -> None:
 def test_at_another_size_times_grow_like_d_and_radii_shrink_like_one_by_root_k(d: int, k: int) -> None:
     p = params(words=12, pure__clean__steps=20, random__also=["pgd"]).sparse
     q, longer = sparse_grid.sized(p, d, k), d / 16
-    assert (q.d, q.k, q.words) == (d, k, d)
+    assert (q.d, q.k, q.words) == (d, k, 0.75 * d)
     assert q.tau * math.sqrt(k) == pytest.approx(p.tau * math.sqrt(3))
     assert q.pure.bias * math.sqrt(d) == pytest.approx(p.pure.bias * 4)
     assert q.random.neurons == math.ceil(150 * longer)
@@ -873,8 +873,8 @@ BAD = [
         {"words": 17, "dictionary": "identity"},
         "sparse.words = 17: must be ≤ d = 16 unless the dictionary is incoherent",
     ),
-    ({"k": 40}, "sparse.k = 40: must be smaller: c1 + c2 k words of a sample's D must be a minority"),
-    ({"k": 16}, "sparse.k = 16: must be smaller: c1 + c2 k words of a sample's D must be a minority"),
+    ({"k": 40}, "sparse.k = 40: must be smaller: c1 + c2 k words of a sample must be a minority of D = 16"),
+    ({"k": 16}, "sparse.k = 16: must be smaller: c1 + c2 k words of a sample must be a minority of D = 16"),
     ({"k": 0}, "sparse.k = 0: must be an integer ≥ 1"),
     ({"margin": 2.5}, "sparse.margin = 2.5: must be smaller: hardly a sample would pass the filter"),
     ({"taus": [0.1, 0.2]}, "sparse.taus = [0.1, 0.2]: must contain tau = 0.3"),
@@ -905,7 +905,11 @@ BAD = [
     ),
     ({"dictionary": "fourier"}, "sparse.dictionary = 'fourier': must be one of orthogonal, incoherent, identity"),
     ({"rho": 1.0}, "sparse.rho = 1.0: must be a number ≥ 0 and < 1"),
-    ({"random__lottery__until": 0.5}, "sparse.random.lottery.until = 0.5: must be a number ≥ 1"),
+    ({"random__lottery__until": 1}, "sparse.random.lottery.until = 1: must be a number > 1"),
+    (
+        {"grid__ks": [2, 40]},
+        "sparse.grid.ks = 40: must be smaller: c1 + c2 k words of a sample must be a minority of D = 16",
+    ),
     ({"pgd": 1}, "sparse.pgd = 1: must be an integer ≥ 2"),
 ]
 
@@ -922,7 +926,13 @@ def test_bad_input_gives_one_line_with_the_key_and_what_is_allowed(
 
 @pytest.mark.parametrize(
     "changes",
-    [{"words": 17, "dictionary": "incoherent"}, {"k": 15}, {"pure__also": []}, {"grid__variants": []}, {"margin": 2.0}],
+    [
+        {"words": 17, "dictionary": "incoherent"},
+        {"k": 15, "grid__random_ds": [16]},
+        {"pure__also": []},
+        {"grid__variants": []},
+        {"margin": 2.0},
+    ],
     ids=str,
 )
 def test_what_is_just_allowed_is_accepted(tmp_path: Path, changes: dict[str, Any]) -> None:

@@ -164,7 +164,7 @@ def perturbed(f: Scores, setting: Setting, norm: str, tau: float, softer: Scores
     noise = torch.from_numpy(rng(0, "sparse noise").standard_normal(x.shape, dtype=np.float32)).to(x.device)
     noise = tau * steepest(noise)
     single = fgm(gradient(f, x), setting.y, norm, tau)
-    start = pgd(softer, x, setting.y, norm, tau, PGD_STEPS) if softer else noise
+    start = pgd(softer, x, setting.y, norm, tau, PGD_STEPS // 2) if softer else noise
     twice = [pgd(f, x, setting.y, norm, tau, PGD_STEPS)]
     twice += [pgd(f, x, setting.y, norm, tau, PGD_STEPS, step_size=2 / PGD_STEPS, start=start)]
     scores = [setting.y * f(x + delta).detach() for delta in (single, *twice)]
