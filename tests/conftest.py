@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 from ruamel.yaml import YAML
 
@@ -212,14 +213,24 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="session")
 def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """The same after `dvc repro`, the headline experiment at the scale of params.yaml, the rest of it tiny."""
-    repo = fresh.copy(tmp_path_factory.mktemp("reproduced") / "brittle")
-    set_params(repo.path / "params.yaml", TINY)
-    for folder in ("plots/sweep", "plots/widths", "plots/slabs"):  # the committed cells are of another grid
-        shutil.rmtree(repo.path / folder, ignore_errors=True)
-    repo.run("dvc", "repro", timeout=600)
-    repo.commit("dvc repro")
-    return repo
+    """The same after `dvc repro`, the headline experiment at the scale of params.yaml, the rest of it tiny.
+
+    Made once, by whichever process that tests is first to want it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path, done = shared / "reproduced/brittle", shared / "reproduced.done"
+    with FileLock(shared / "reproduced.lock"):
+        if not done.exists():
+            shutil.rmtree(path, ignore_errors=True)
+            repo = fresh.copy(path)
+            set_params(repo.path / "params.yaml", TINY)
+            for folder in ("plots/sweep", "plots/widths", "plots/slabs"):  # the committed cells are of another grid
+                shutil.rmtree(repo.path / folder, ignore_errors=True)
+            repo.run("dvc", "repro", timeout=600)
+            repo.commit("dvc repro")
+            done.touch()
+    return Repo(path)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import torch
 from brittle import device, store
 from brittle.attacks.fgm import Attack
 from brittle.params.base import BadInput
-from brittle.params.sparse import SparseParams
+from brittle.params.sparse import STARTS, SparseParams
 from brittle.probes.mixture import decompose, mixture
 from brittle.stages import sparse
 from brittle.stages.progress import Bar, Checkpoint, bar, fingerprint
@@ -30,8 +30,8 @@ COLUMNS = ("step", "b", *SHOWN, "second", "rest", "accuracy", "dense")
 
 def main(params: SparseParams, start: str) -> None:
     p = params.sparse
-    if start not in p.starts:
-        raise BadInput(f"params.yaml: sparse.starts = {p.starts}: has no {start}")
+    if start not in STARTS:
+        raise BadInput(f"{start}: is not a start; must be one of {', '.join(STARTS)}")
     setting = sparse.load(p, device.pick(params.device))
     every = sparse.jobs(p, start, Attack("l2", p.tau))
     seeds = getattr(p, start).seeds

@@ -1,0 +1,108 @@
+"""More of DVC as its users use it: grids, sharing, bad input; a file of its own, for a process of its own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from conftest import Repo
+
+
+def test_cells_that_are_no_longer_asked_for_are_left_out(repo: Repo) -> None:
+    repo.set(sweep__ds=[20])
+    ran = repo.stages_run("dvc", "repro", "sweep_figures")
+    assert ran == ["params", "sweep_collect", "sweep_figures"]
+    assert (repo.path / "plots/sweep/16.csv").exists()
+    rows = (repo.path / "plots/sweep.csv").read_text().splitlines()[1:]
+    assert {row.split(",")[1] for row in rows} == {"20"}
+
+
+def test_a_new_cell_of_a_grid_runs_alone(repo: Repo) -> None:
+    repo.set(sweep__widths=[40, 60])
+    ran = repo.stages_run("dvc", "repro", "sweep_figures")
+    assert ran == ["params", "widths_train@60", "widths_attack@60", "sweep_collect", "sweep_figures"]
+
+
+def test_a_new_architecture_trains_alone(repo: Repo) -> None:
+    repo.set(slabs__models=["fcn-8-1", "cnn-2-3-1", "gru-3-5-1", "fcn-4-2"])
+    ran = repo.stages_run("dvc", "repro")
+    assert ran[:2] == ["params", "slabs_train@fcn-4-2"]
+    assert sorted(ran[2:]) == ["claims", "slabs_attack", "slabs_figures", "slabs_probe"]
+
+
+def test_a_parameter_of_adversarial_training_trains_nothing_else(repo: Repo) -> None:
+    ran = repo.stages_run("dvc", "exp", "run", "-S", "adversarial.l2=[0.1,0.3]")
+    assert ran[:3] == ["params", "adversarial_train", "adversarial_probe"]
+    assert sorted(ran[3:]) == ["claims", "slabs_figures"]
+
+
+def test_leaving_out_a_start_trains_nothing(repo: Repo) -> None:
+    repo.set(sparse__starts=["pure"])
+    assert repo.stages_run("dvc", "repro", "sparse_figures") == ["params", "sparse_probe", "sparse_figures"]
+
+
+def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, tmp_path: Path) -> None:
+    repo.run("dvc", "remote", "add", "--default", "storage", str(tmp_path / "storage"))
+    repo.run("dvc", "push")
+    repo.commit("a remote")
+    repo.run("git", "clone", "--quiet", str(repo.path), str(tmp_path / "clone"))
+    clone = Repo(tmp_path / "clone")
+    assert not (clone.path / "models/margin.safetensors").exists()
+    clone.run("dvc", "pull")
+    assert "up to date" in clone.run("dvc", "status")
+    assert "in sync" in clone.run("dvc", "status", "--cloud")
+    assert clone.stages_run("dvc", "repro") == []
+    model = "models/margin.safetensors"
+    assert (clone.path / model).read_bytes() == (repo.path / model).read_bytes()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_missed_before_anything_is_touched(repo: Repo) -> None:
+    repo.set(device="cuda")
+    out = repo.run("dvc", "repro", fails=True)
+    assert out.count("params.yaml: device = cuda: this machine has no CUDA device; use auto or cpu") == 1
+    assert (repo.path / "models/margin.safetensors").exists()
+    assert repo.run("git", "status", "--short").split() == ["M", "params.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("log10_target", "-0.01", "margin_attack: seed 0: "),
+        ("max_steps", "3", "margin_train: stopped at ln loss"),
+    ],
+)
+def test_training_that_falls_short_says_so_in_one_line(
+    fresh: Repo, tmp_path: Path, key: str, value: str, line: str
+) -> None:
+    repo = fresh.copy(tmp_path / "brittle")
+    text = (repo.path / "params.yaml").read_text()
+    (repo.path / "params.yaml").write_text(re.sub(rf"{key}: \S+", f"{key}: {value}", text, count=1))
+    out = repo.run("dvc", "repro", "margin_figures", fails=True)
+    assert out.count(line) == 1
+    assert "exited with 2" in out
+    assert "Traceback" not in out
+
+
+def test_a_bad_parameter_stops_repro_in_one_line_and_loses_nothing(repo: Repo) -> None:
+    def artefacts() -> dict[str, bytes]:
+        rooms = ("data", "models", "metrics", "plots")
+        files = [path for room in rooms for path in sorted((repo.path / room).rglob("*")) if path.is_file()]
+        return {str(path.relative_to(repo.path)): path.read_bytes() for path in files}
+
+    before = artefacts()
+    repo.set(d=-5)
+    out = repo.run("dvc", "repro", fails=True)
+    assert out.count("params.yaml: d = -5: must be an integer ≥ 2") == 1
+    assert "Traceback" not in out
+    del before["data/params.checked"]  # the check itself is all that is missing
+    assert artefacts() == before
+
+
+def test_a_comment_in_params_yaml_trains_nothing(repo: Repo) -> None:
+    with (repo.path / "params.yaml").open("a") as file:
+        file.write("# a thought\n")
+    assert repo.stages_run("dvc", "repro") == ["params"]
