@@ -15,6 +15,7 @@ from conftest import ENV, ROOT, Repo, set_params
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
 FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures", "sparse_figures"]
+FIGURES += ["mnist_cifar_figures", "cifar10_figures"]
 
 
 def metrics(repo: Repo) -> dict[str, float]:
@@ -38,10 +39,9 @@ def test_a_second_repro_runs_nothing(repo: Repo) -> None:
 
 def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
     before = (repo.path / "dvc.lock").read_bytes()
-    ends = ["margin_figures", "kkt_probe", "slabs_probe", "recipes_probe", "adversarial_probe", "lsn"]
-    ends += ["sparse_probe", "sparse_low"]
+    ends = ["margin_figures", "slabs_probe"]  # every stage, in one process: test_graph.py
     ran = repo.stages_run("dvc", "repro", "--force", *ends, timeout=600)
-    assert set(ends) | {"slabs_train@gru-3-5-1", "recipes_train", "margin_train", "sparse_train@random"} <= set(ran)
+    assert set(ends) | {"slabs_train@gru-3-5-1", "margin_train"} <= set(ran)
     assert (repo.path / "dvc.lock").read_bytes() == before
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
@@ -21,7 +23,20 @@ from conftest import ROOT, TINY, set_params
 SRC = ROOT / "src"
 STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
 # Each room imports only from rooms to its left.
-ROOMS = ["params", "store", "rng", "device", "worlds", "nets", "train", "attacks", "probes", "claims", "figures"]
+ROOMS = [
+    "params",
+    "store",
+    "rng",
+    "device",
+    "vision",
+    "worlds",
+    "nets",
+    "train",
+    "attacks",
+    "probes",
+    "claims",
+    "figures",
+]
 ROOMS += ["report", "stages", "scale"]
 MODULES = sorted((SRC / "brittle").rglob("*.py"))
 
@@ -95,9 +110,16 @@ def spelled_out(stage: str, names: set[str]) -> set[str]:
     return {name.replace(f"${{item.{axis}}}", str(cell)) for (cell,) in cells(stage) for name in names}
 
 
+def few_pictures(name: str, root: str) -> dict[str, np.ndarray]:
+    """Noise in the shape of MNIST or CIFAR-10, with every label."""
+    shape, draws = {"mnist": (28, 28), "cifar10": (32, 32, 3)}[name], np.random.default_rng(0)
+    x = {f"{split}_x": draws.integers(0, 256, (100, *shape), dtype=np.uint8) for split in ("train", "test")}
+    return x | {f"{split}_y": np.arange(100, dtype=np.uint8) % 10 for split in ("train", "test")}
+
+
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, set[str]]]:
-    """Run every stage at a tiny scale; what each read of params.yaml and of the files, and what it wrote."""
+    """Run every stage at a tiny scale, twice; what each read of params.yaml and of the files, and what it wrote."""
     folder = tmp_path_factory.mktemp("observed")
     shutil.copy(ROOT / "params.yaml", folder)
     shutil.copytree(ROOT / "docs/paper-scale", folder / "docs/paper-scale")
@@ -107,6 +129,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, se
     seen: dict[str, dict[str, set[str]]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setattr("brittle.stages.pictures.obtain", few_pictures)  # test_sources.py fetches the real ones
         true_existing, true_replacing = store.existing, store.replacing
         for stage in STAGES:  # dvc.yaml lists them in the order of the chain
             module = importlib.import_module(f"brittle.stages.{stage}")
@@ -116,12 +139,24 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, se
             patch.setattr(store, "replacing", lambda path, w=written: (w.add(str(path)), true_replacing(path))[1])
             schema = module.main.__annotations__["params"]
             params = Reads(load(getattr(module, schema)))
-            for cell in cells(stage):
-                module.main(params, *cell)
-            outputs = {path for path in written if not path.startswith(str(FOLDER))}  # a checkpoint is not an output
-            seen[stage] = {"params": params.keys, "read": read, "written": outputs}
+            digests = []
+            for _ in range(2):  # again, to see whether it writes the same
+                for cell in cells(stage):
+                    module.main(params, *cell)
+                outputs = {
+                    path for path in written if not path.startswith(str(FOLDER))
+                }  # a checkpoint is not an output
+                digests.append({path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in outputs})
+            changed = {path for path, digest in digests[0].items() if digests[1][path] != digest}
+            seen[stage] = {"params": params.keys, "read": read, "written": outputs, "changed": changed}
     shutil.rmtree(folder)
     return seen
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_writes_the_same_bytes_again(stage: str, observed: dict) -> None:
+    assert observed[stage]["written"]
+    assert observed[stage]["changed"] == set()
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -207,6 +242,6 @@ def test_nothing_is_pickled_and_only_the_store_opens_files(file: Path) -> None:
     text = file.read_text()
     for word in ("import pickle", "torch.save(", "torch.load(", "np.load(", "np.save(", "joblib"):
         assert word not in text, f"{file.name} has {word}"
-    if file.name not in ("store.py", "base.py"):
+    if file.name not in ("store.py", "base.py", "sources.py"):  # the last reads the files of others
         for word in ("open(", ".write_text(", ".write_bytes(", "to_csv(", "read_csv("):
             assert word not in text, f"{file.name} writes or reads files past store.py"

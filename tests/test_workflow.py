@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 
-from conftest import Repo
+from conftest import ENV, Repo
 
 
 def test_cells_that_are_no_longer_asked_for_are_left_out(repo: Repo) -> None:
@@ -106,3 +107,33 @@ def test_a_comment_in_params_yaml_trains_nothing(repo: Repo) -> None:
     with (repo.path / "params.yaml").open("a") as file:
         file.write("# a thought\n")
     assert repo.stages_run("dvc", "repro") == ["params"]
+
+
+def test_without_a_source_of_pictures_the_rest_goes_on_and_the_reason_is_told(repo: Repo, tmp_path: Path) -> None:
+    # As on a machine without web or npm: a proxy that is not there, and an npm that fails.
+    npm = tmp_path / "bin/npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\nexit 1\n")
+    npm.chmod(0o755)
+    nowhere = "http://127.0.0.1:9"
+    env = ENV | {"PATH": f"{npm.parent}:{ENV['PATH']}", "http_proxy": nowhere, "https_proxy": nowhere}
+
+    def run(*command: str) -> tuple[int, str]:
+        done = subprocess.run(command, cwd=repo.path, env=env, capture_output=True, text=True, timeout=300)
+        return done.returncode, done.stdout + done.stderr
+
+    repo.set(images__root="nowhere", d=12)
+    code, out = run("dvc", "repro", "--keep-going")
+    assert code != 0
+    ran = [line.split("'")[1] for line in out.splitlines() if line.startswith("Running stage")]
+    assert {"mnist", "cifar10", "margin_train", "margin_figures"} <= set(ran)  # the headline chain is done all the same
+    assert not any(stage.startswith(("mnist_cifar", "cifar10_")) for stage in ran)
+    assert run("dvc", "repro", "--single-item", "claims")[0] == 0
+    code, out = run("python", "-m", "brittle.stages.missing")
+    assert code == 1
+    first, *reasons = out.splitlines()
+    assert {"mnist", "cifar10", "mnist_cifar_train@mobilenet_v2", "cifar10_train@alexnet"} <= set(
+        first[16:].split(", ")
+    )
+    assert [line.split(":")[0] for line in reasons] == ["mnist", "cifar10"]
+    assert all("npm (exit code 1)" in line and "images.root = nowhere" in line for line in reasons)

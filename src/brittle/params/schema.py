@@ -5,10 +5,12 @@ from __future__ import annotations
 from pydantic import ConfigDict
 
 from brittle.params.certify import CertifyParams
+from brittle.params.cifar10 import Cifar10Params
 from brittle.params.figures import FigureParams
 from brittle.params.kkt import KKTParams
 from brittle.params.lsn import LsnParams
 from brittle.params.margin import MarginParams
+from brittle.params.mnist_cifar import MnistCifarParams
 from brittle.params.optimisers import OptimisersParams
 from brittle.params.slabs import AllSlabsParams
 from brittle.params.sparse import SparseParams
@@ -28,6 +30,8 @@ class Schema(
     AllSlabsParams,
     LsnParams,
     SparseParams,
+    MnistCifarParams,
+    Cifar10Params,
     FigureParams,
 ):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
