@@ -129,7 +129,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, se
     seen: dict[str, dict[str, set[str]]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr("brittle.stages.pictures.obtain", few_pictures)  # test_sources.py fetches the real ones
+        patch.setattr("brittle.stages.fetch.obtain", few_pictures)  # test_sources.py fetches the real ones
         true_existing, true_replacing = store.existing, store.replacing
         for stage in STAGES:  # dvc.yaml lists them in the order of the chain
             module = importlib.import_module(f"brittle.stages.{stage}")
@@ -185,18 +185,13 @@ def test_a_stage_declares_exactly_the_files_it_reads_and_writes(stage: str, obse
     declared = spelled_out(stage, declared)
     # A dependency on a folder is a dependency on what is in it, and a folder of a matrix's tables, which are in Git,
     # stands for all that its cells made. What a stage has written itself it may read back.
-    stands = {
-        made: str(Path(out).parent)
-        for other in STAGES
-        if "matrix" in STAGES[other]
-        for out in outputs(other)
-        for made in spelled_out(other, outputs(other))
-        if str(Path(out).parent) in declared
-    }
-    read = {
-        str(Path(path).parent) if str(Path(path).parent) in declared else stands.get(path, path)
-        for path in observed[stage]["read"] - observed[stage]["written"]
-    }
+    stands: dict[str, set[str]] = {}
+    for other in (other for other in STAGES if "matrix" in STAGES[other]):
+        folders = {str(Path(out).parent) for out in outputs(other)} & declared
+        stands |= dict.fromkeys(spelled_out(other, outputs(other)), folders) if folders else {}
+    read: set[str] = set()
+    for path in observed[stage]["read"] - observed[stage]["written"]:
+        read |= stands.get(path) or {str(Path(path).parent) if str(Path(path).parent) in declared else path}
     assert declared == read, difference(stage, "deps", declared, read)
     # And a folder as an output holds what is written into it.
     outs = spelled_out(stage, outputs(stage))

@@ -229,7 +229,7 @@ def test_the_path_goes_on_where_it_ended(photos: dict) -> None:
     rough = figure.axes[1]
     lines = [list(line.get_xdata()) for line in rough.lines if len(line.get_xdata()) > 2]
     assert lines == [[0, 1, 2, 3], [3, 4, 5], [5, 6, 7], [3, 4, 5]]  # the last is the control
-    assert rough.get_title("left") == "their total variation: 1.600 → 1.700 → 1.700\n(control 1.700)"
+    assert rough.get_title("left") == "their total variation:\n1.600 → 1.700 → 1.700 (control 1.700)"
     assert len(figure.axes[2].lines) == 5 + 1  # AlexNet has 5 layers, whatever others have
 
 

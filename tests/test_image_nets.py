@@ -19,7 +19,7 @@ from brittle.nets import imagenet
 from brittle.nets.alexnet import AlexNet
 from brittle.nets.pictures import MEAN, STD, Layered, flat, restore
 from brittle.nets.pre_resnet import Block, PreResNet
-from brittle.nets.small_map import PIXELS, SmallMapConv
+from brittle.nets.small_map import PIXELS, SmallMapConv, StridedConv
 from brittle.params.cifar10 import deepest_layer
 from brittle.params.mnist_cifar import MODELS
 from brittle.rng import rng
@@ -559,3 +559,21 @@ def test_building_is_reproducible_and_leaves_the_random_numbers_of_others(name: 
 def test_maps_of_alexnet_are_small_enough_to_be_matrices() -> None:
     sizes = [math.prod(size[1:]) for _, size in maps(AlexNet(width=0.1), pixels(1))]
     assert [size <= PIXELS for size in sizes] == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("size", "step", "margin", "side"), [(11, 4, 5, 32), (3, 2, 1, 9), (5, 3, 0, 17), (4, 4, 0, 8), (3, 1, 1, 6)]
+)
+def test_a_strided_convolution_over_blocks_is_the_ordinary_one(size: int, step: int, margin: int, side: int) -> None:
+    plain = nn.Conv2d(3, 5, size, stride=step, padding=margin).double()
+    blocks = StridedConv(3, 5, size, stride=step, padding=margin).double()
+    blocks.load_state_dict(plain.state_dict())
+    x = torch.rand(2, 3, side, side + step, dtype=torch.float64)
+    results = []
+    for conv in (plain, blocks):
+        leaf = x.clone().requires_grad_()
+        y = conv(leaf)
+        y.square().sum().backward()
+        results.append((y.detach(), leaf.grad, conv.weight.grad, conv.bias.grad))
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)

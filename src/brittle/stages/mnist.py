@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brittle.params.images import ImagesParams
-from brittle.stages.pictures import fetch
+from brittle.stages.fetch import fetch
 from brittle.stages.run import run
 
 

@@ -14,23 +14,11 @@ from brittle import store
 from brittle.nets.pictures import flat, restore
 from brittle.params.base import BadInput
 from brittle.params.images import Images
-from brittle.stages.progress import FOLDER, Bar, Checkpoint, fingerprint
+from brittle.stages.progress import Bar, Checkpoint, fingerprint
 from brittle.train import pictures
 from brittle.train.pictures import Attack, Plan, Progress
-from brittle.worlds.sources import obtain
 
 Look = Callable[[nn.Module], dict[str, np.ndarray]]
-
-
-def fetch(name: str, root: str) -> None:
-    """Store a data set; if it cannot be had, leave the reason for `python -m brittle.stages.missing`."""
-    reason = FOLDER / f"missing-{name}.txt"
-    try:
-        store.save_tensors(f"data/{name}.safetensors", obtain(name, root))
-    except BadInput as error:
-        store.save_bytes(reason, f"{error}\n".encode())
-        raise
-    reason.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
