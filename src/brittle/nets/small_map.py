@@ -58,7 +58,7 @@ class Spread(torch.autograd.Function):
 class SmallMapConv(nn.Conv2d):
     """A convolution that keeps the size of its map (stride 1), computed as a matrix where that is faster."""
 
-    _kept: tuple[Any, Tensor] | None = None
+    _kept: tuple[Tensor, Any, Tensor] | None = None  # of which weights, in which state, the matrix
 
     def __init__(self, *shape: int, **options: Any) -> None:
         super().__init__(*shape, **options)
@@ -83,9 +83,9 @@ class SmallMapConv(nn.Conv2d):
         if torch.is_grad_enabled() and self.weight.requires_grad:
             return Spread.apply(self.weight, h, w, self.padding)
         state = (self.weight.data_ptr(), self.weight._version, h, w)
-        if self._kept is None or self._kept[0] != state:
-            self._kept = state, Spread.apply(self.weight.detach(), h, w, self.padding)
-        return self._kept[1]
+        if self._kept is None or self._kept[0] is not self.weight or self._kept[1] != state:
+            self._kept = self.weight, state, Spread.apply(self.weight.detach(), h, w, self.padding)
+        return self._kept[2]
 
 
 class StridedConv(nn.Conv2d):
