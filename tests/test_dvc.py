@@ -46,7 +46,7 @@ def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
 
 
 def test_exp_run_with_another_d_reruns_the_headline_chain_within_two_minutes(repo: Repo) -> None:
-    ran = repo.stages_run("dvc", "exp", "run", "-S", "d=500", timeout=240)
+    ran = repo.stages_run("dvc", "exp", "run", "-S", "d=500", timeout=120)
     assert ran == ["params", *HEADLINE]
     now = metrics(repo)
     assert now["margin.m"] == 500
