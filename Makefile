@@ -6,10 +6,10 @@ INSTALLED := .venv/.installed
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env repro paper test lint format bench lock clean
+.PHONY: help env repro paper scoreboard test lint format bench lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 env: $(INSTALLED)  ## make .venv with the locked dependencies
 
@@ -24,21 +24,19 @@ $(INSTALLED): requirements.lock pyproject.toml
 repro: env  ## run whatever is out of date, and say what to look at
 	@python -m brittle.params params.yaml > /dev/null
 	@# A stage that cannot run (no source has the pictures, say) stops what depends on it; claims are judged all the same.
-	dvc repro --keep-going || { dvc repro --single-item claims; python -m brittle.claims; python -m brittle.stages.missing; }
+	dvc repro --keep-going || { dvc repro --single-item claims report; python -m brittle.claims; python -m brittle.stages.missing; }
 	@python -m brittle.claims
 	@echo
-	@echo "Look at  plots/margin_flipped.png    one small vector flips every sample on the margin"
-	@echo "         plots/slabs_fig3.png        networks that see one feature of fifty"
-	@echo "         plots/mnist_cifar.png       and a digit, but not the picture below it"
-	@echo "         plots/sparse_mixture.png    the dense mixture that clean training leaves in every neuron"
-	@echo "         plots/cifar10_filters.png   and what adversarial training makes of it, on CIFAR-10"
-	@echo "Others are named in README.md."
-	@echo "Then:    source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
+	@echo "Open  plots/report.html    every claim, every figure, the leaderboard of remedies: one page, no network needed"
+	@echo "Then  source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
 	changes=$$(python -m brittle.params presets/paper.yaml); \
 	BRITTLE_CHECKPOINTS=$(CURDIR)/.checkpoints dvc exp run --temp --name paper --force $$changes
 	@echo "Compare:  dvc exp show     Bring it here:  dvc exp apply paper"
+
+scoreboard: env  ## write the scoreboard into README.md
+	python -m brittle.claims --readme
 
 test: env  ## all tests
 	pytest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,24 @@ TINY: dict[str, Any] = {
     "cifar10.visualise.steps": 2,
     "cifar10.lasso.pictures": 2,
     "cifar10.lasso.weights": [0.5, 0.3],
+    "cross.worlds": ["sphere", "lms-5", "sparse", "mnist-cifar"],
+    "cross.remedies": ["nothing", "adversarial", "ensemble"],
+    "cross.dimension": 10,
+    "cross.samples.sphere": 10,
+    "cross.samples.slabs": 200,
+    "cross.samples.sparse": 100,
+    "cross.samples.pictures": 20,
+    "cross.samples.test": 20,
+    "cross.training.updates": 20,
+    "cross.training.batch": 32,
+    "cross.training.pictures_updates": 2,
+    "cross.training.pictures_batch": 8,
+    "cross.strength.adversarial": 2,
+    "cross.strength.pictures_adversarial": 2,
+    "cross.strength.ensemble": 2,
+    "cross.measure.attacked": 6,
+    "cross.measure.bracketed": 3,
+    "cross.measure.permutations": 1,
 }
 
 
@@ -196,6 +215,15 @@ def set_params(file: Path, changes: dict[str, Any]) -> None:
         assert last in section, key
         section[last] = value
     yaml.dump(content, file)
+
+
+def write_example(folder: Path) -> list[str]:
+    """The files that docs/plugins.md shows, in this folder; their names."""
+    found = re.findall(r"```python\n# plugins/(\w+\.py)\n(.*?)```", (ROOT / "docs/plugins.md").read_text(), re.DOTALL)
+    folder.mkdir(exist_ok=True)
+    for name, text in found:
+        (folder / name).write_text(text)
+    return [name for name, _ in found]
 
 
 class Repo:
@@ -268,6 +296,7 @@ def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
                 "plots/widths",
                 "plots/slabs",
                 "plots/mnist_cifar",
+                "plots/cross",
             ):  # the committed cells are of another grid
                 shutil.rmtree(repo.path / folder, ignore_errors=True)
             repo.run("dvc", "repro", timeout=1800)

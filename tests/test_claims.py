@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from brittle.claims.__main__ import scoreboard
 from brittle.claims.all import PAPERS
 from brittle.claims.base import judged
+from brittle.claims.readme import BEGIN, END, block
 from conftest import ENV, ROOT
 
 CLAIMS = {claim.id: claim for paper in PAPERS for claim in paper.claims}
@@ -605,3 +608,77 @@ def test_the_command_without_a_run_says_so_in_one_line(tmp_path: object) -> None
 def test_the_scoreboard_wraps_to_the_terminal() -> None:
     board = scoreboard(judged(PAPERS, CONFIRM), 80)
     assert max(len(line) for line in board.splitlines() if line.startswith("     ")) <= 80
+
+
+def write_readme(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "brittle.claims", *(arguments or ["--readme"])]
+    return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """README.md and plots/claims.csv as they are here."""
+    (tmp_path / "plots").mkdir()
+    for name in ("README.md", "plots/claims.csv"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def test_the_scoreboard_of_the_readme_is_that_of_the_table(copied: Path) -> None:
+    committed = (ROOT / "README.md").read_bytes()
+    assert (write_readme(copied).returncode, (copied / "README.md").read_bytes()) == (0, committed), "make scoreboard"
+    table = copied / "plots/claims.csv"
+    table.write_text(table.read_text().replace("M1,reproduced,", "M1,differs,"))
+    write_readme(copied)
+    changed = (copied / "README.md").read_text()
+    assert "| differs |" in re.search(r"^\| M1 \|.*$", changed, re.MULTILINE)[0]
+    assert re.search(r"^\| VYS \|.*\| M1, .*$", changed, re.MULTILINE)
+    outside = [re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL) for text in (changed, committed.decode())]
+    assert outside[0] == outside[1]
+
+
+def test_the_scoreboard_counts_each_paper_and_shows_text_as_text() -> None:
+    claims = judged(PAPERS, CONFIRM).head(16)  # 15 of VYS, one of SB
+    claims.loc[1:2, "verdict"] = "differs"
+    claims.loc[3, "verdict"] = "not run at this scale"
+    claims.loc[0, "says"] = "|x| <img> w_i *\n`y`"
+    lines = block(claims).splitlines()
+    assert lines[2:5] == ["| VYS | 12 | 2 | 1 | M2, M3 |", "| SB | 1 | 0 | 0 |  |", ""]
+    (first,) = [line for line in lines if line.startswith("| M1 |")]
+    assert first.startswith(r"| M1 | \|x\| &lt;img> w\_i \* \`y\` |")
+    assert sum(line.startswith("| ") for line in lines) == 2 + 2 + len(claims)
+
+
+@pytest.mark.parametrize("readme", ["", BEGIN, f"{END} {BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
+def test_a_readme_without_its_two_markers_is_left_as_it_is(readme: str, copied: Path) -> None:
+    (copied / "README.md").write_text(readme)
+    done = write_readme(copied)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"README.md: must have {BEGIN} and, after it, {END}, each once\n"
+    assert (copied / "README.md").read_text() == readme
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda folder: (folder / "plots/claims.csv").unlink(), "plots/claims.csv: is missing; "),
+        (lambda folder: (folder / "plots/claims.csv").write_text("id\nM1\n"), "plots/claims.csv: has no column "),
+        (lambda folder: (folder / "README.md").write_bytes(b"\xff"), "README.md: cannot be read: "),
+        (lambda folder: (folder / "README.md").unlink(), "README.md: cannot be read: "),
+    ],
+    ids=["no table", "another table", "not text", "no readme"],
+)
+def test_a_spoiled_scoreboard_is_said_in_one_line(spoil: Callable, says: str, copied: Path) -> None:
+    spoil(copied)
+    before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    done = write_readme(copied)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(says)
+    assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()} == before
+
+
+def test_an_argument_that_means_nothing_is_said_in_one_line(copied: Path) -> None:
+    done = write_readme(copied, "--readm")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "--readm: give nothing, or --readme to write the scoreboard into README.md\n"

@@ -15,7 +15,7 @@ from conftest import ENV, ROOT, Repo, set_params
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
 FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures", "sparse_figures"]
-FIGURES += ["mnist_cifar_figures", "cifar10_figures"]
+FIGURES += ["mnist_cifar_figures", "cifar10_figures", "cross_figures"]
 
 
 def metrics(repo: Repo) -> dict[str, float]:
@@ -47,7 +47,7 @@ def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
 
 def test_exp_run_with_another_d_reruns_the_headline_chain_within_two_minutes(repo: Repo) -> None:
     ran = repo.stages_run("dvc", "exp", "run", "-S", "d=500", timeout=120)
-    assert ran == ["params", *HEADLINE]
+    assert ran == ["params", *HEADLINE, "report"]
     now = metrics(repo)
     assert now["margin.m"] == 500
     assert now["margin.c.mean"] < 0.25 * 500**0.5
@@ -74,7 +74,7 @@ def test_queued_sweep_runs_every_value(repo: Repo) -> None:
 
 def test_a_plotting_parameter_redraws_figures_and_trains_nothing(repo: Repo) -> None:
     repo.set(figures__dpi=100)
-    assert repo.stages_run("dvc", "repro") == ["params", *FIGURES]
+    assert repo.stages_run("dvc", "repro") == ["params", *FIGURES, "report"]
 
 
 def test_metrics_and_plots_diff_between_branches_show_the_change(repo: Repo) -> None:
@@ -94,6 +94,18 @@ def test_metrics_and_plots_diff_between_branches_show_the_change(repo: Repo) -> 
     images = [path.name for path in (repo.path / "compared/static").iterdir()]
     assert any("main" in name for name in images)
     assert any("smaller" in name for name in images)
+
+
+def test_a_changed_verdict_shows_in_the_diff_and_metrics_stay_few(repo: Repo) -> None:
+    shown = json.loads(repo.run("dvc", "metrics", "show", "--json"))[""]["data"]
+    assert "metrics/claims.json" not in shown
+    assert sum(len(file["data"]) for file in shown.values()) <= 60  # columns of `dvc exp show`
+    claims = repo.path / "metrics/claims.json"
+    content = json.loads(claims.read_text())
+    old, content["M6.verdict"] = content["M6.verdict"], "changed"
+    claims.write_text(json.dumps(content))
+    change = json.loads(repo.run("dvc", "metrics", "diff", "--targets", "metrics/claims.json", "--json"))
+    assert change == {"metrics/claims.json": {"M6.verdict": {"old": old, "new": "changed"}}}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from brittle import store
 from brittle.params.base import load
 from brittle.params.reads import Reads
 from brittle.stages.progress import FOLDER
-from conftest import ROOT, TINY, set_params
+from conftest import ROOT, TINY, set_params, write_example
 
 SRC = ROOT / "src"
 STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
@@ -29,6 +29,7 @@ ROOMS = [
     "rng",
     "device",
     "vision",
+    "plugins",
     "worlds",
     "nets",
     "train",
@@ -38,6 +39,7 @@ ROOMS = [
     "figures",
 ]
 ROOMS += ["report", "stages", "scale"]
+ASSETS = {".css", ".html", ".js"}
 MODULES = sorted((SRC / "brittle").rglob("*.py"))
 
 
@@ -89,7 +91,10 @@ def test_a_stage_depends_on_exactly_the_modules_it_imports(stage: str) -> None:
     cell = "".join(f" ${{item.{axis}}}" for axis in STAGES[stage].get("matrix", {}))
     assert STAGES[stage]["cmd"] == f"PYTHONPATH=src python -m brittle.stages.{stage}{cell}"
     declared = {dep for dep in keys(STAGES[stage]["deps"]) if dep.startswith("src/")}
-    true = {str(path.relative_to(ROOT)) for path in closure(SRC / f"brittle/stages/{stage}.py")}
+    modules = closure(SRC / f"brittle/stages/{stage}.py")
+    # Who reads what lies beside it in the package depends on that, too.
+    beside = {path for file in modules if "importlib.resources" in file.read_text() for path in file.parent.iterdir()}
+    true = {str(path.relative_to(ROOT)) for path in modules | {path for path in beside if path.suffix in ASSETS}}
     assert declared == true, difference(stage, "deps", declared, true)
 
 
@@ -123,6 +128,9 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, se
     folder = tmp_path_factory.mktemp("observed")
     shutil.copy(ROOT / "params.yaml", folder)
     shutil.copytree(ROOT / "docs/paper-scale", folder / "docs/paper-scale")
+    for name in ("pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, folder)
+    write_example(folder / "plugins")
     headline = {"d": 8, "width": 20, "seeds": [0, 1], "figures.dpi": 50}
     set_params(folder / "params.yaml", TINY | headline)
 
@@ -181,7 +189,8 @@ def test_every_parameter_is_declared_by_a_stage() -> None:
 def test_a_stage_declares_exactly_the_files_it_reads_and_writes(stage: str, observed: dict) -> None:
     # data/params.checked is there for the order alone; params.yaml is read whole by the stage that checks it.
     for_order = {"data/params.checked", "params.yaml"}
-    declared = {dep for dep in keys(STAGES[stage]["deps"]) if not dep.startswith("src/")} - for_order
+    declared = {dep.replace("${cross.plugins}", "plugins") for dep in keys(STAGES[stage]["deps"])}
+    declared = {dep for dep in declared if not dep.startswith("src/")} - for_order
     declared = spelled_out(stage, declared)
     # A dependency on a folder is a dependency on what is in it, and a folder of a matrix's tables, which are in Git,
     # stands for all that its cells made. What a stage has written itself it may read back.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import ENV, Repo
+from conftest import ENV, ROOT, TINY, Repo
 
 
 def test_cells_that_are_no_longer_asked_for_are_left_out(repo: Repo) -> None:
@@ -31,18 +31,38 @@ def test_a_new_architecture_trains_alone(repo: Repo) -> None:
     repo.set(slabs__models=["fcn-8-1", "cnn-2-3-1", "gru-3-5-1", "fcn-4-2"])
     ran = repo.stages_run("dvc", "repro")
     assert ran[:2] == ["params", "slabs_train@fcn-4-2"]
-    assert sorted(ran[2:]) == ["claims", "slabs_attack", "slabs_figures", "slabs_probe"]
+    assert sorted(ran[2:]) == ["claims", "report", "slabs_attack", "slabs_figures", "slabs_probe"]
 
 
 def test_a_parameter_of_adversarial_training_trains_nothing_else(repo: Repo) -> None:
     ran = repo.stages_run("dvc", "exp", "run", "-S", "adversarial.l2=[0.1,0.3]")
     assert ran[:3] == ["params", "adversarial_train", "adversarial_probe"]
-    assert sorted(ran[3:]) == ["claims", "slabs_figures"]
+    assert sorted(ran[3:]) == ["claims", "report", "slabs_figures"]
 
 
 def test_leaving_out_a_start_trains_nothing(repo: Repo) -> None:
     repo.set(sparse__starts=["pure"])
     assert repo.stages_run("dvc", "repro", "sparse_figures") == ["params", "sparse_probe", "sparse_figures"]
+
+
+def test_a_file_of_yours_runs_its_own_stage_and_a_wrong_one_loses_nothing(repo: Repo) -> None:
+    text = (ROOT / "README.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    file, board = repo.path / "plugins/gaussian_noise.py", repo.path / "plots/cross_remedies.csv"
+    file.write_text(example)
+    assert repo.stages_run("dvc", "repro") == ["cross_yours", "cross_figures", "report"]
+    rows = board.read_text()
+    assert rows.count("gaussian_noise") == len(TINY["cross.worlds"]) + 1
+    assert "gaussian_noise" in (repo.path / "plots/report.html").read_text()
+    file.write_text(example.replace("return task.fit", "task.fit"))
+    out = repo.run("dvc", "repro", fails=True)
+    line = "plugins/gaussian_noise.py: remedy gaussian_noise() must return a torch module, not NoneType"
+    assert out.count(line) == 1
+    assert "exited with 2" in out
+    assert "Traceback" not in out
+    assert board.read_text() == rows
+    file.unlink()
+    assert repo.stages_run("dvc", "repro") == []  # what it was before is in the run cache
 
 
 def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, tmp_path: Path) -> None:
@@ -106,7 +126,7 @@ def test_a_bad_parameter_stops_repro_in_one_line_and_loses_nothing(repo: Repo) -
 def test_a_comment_in_params_yaml_trains_nothing(repo: Repo) -> None:
     with (repo.path / "params.yaml").open("a") as file:
         file.write("# a thought\n")
-    assert repo.stages_run("dvc", "repro") == ["params"]
+    assert repo.stages_run("dvc", "repro") == ["params", "report"]  # which shows params.yaml as it is
 
 
 def test_without_a_source_of_pictures_the_rest_goes_on_and_the_reason_is_told(repo: Repo, tmp_path: Path) -> None:
@@ -128,7 +148,8 @@ def test_without_a_source_of_pictures_the_rest_goes_on_and_the_reason_is_told(re
     ran = [line.split("'")[1] for line in out.splitlines() if line.startswith("Running stage")]
     assert {"mnist", "cifar10", "margin_train", "margin_figures"} <= set(ran)  # the headline chain is done all the same
     assert not any(stage.startswith(("mnist_cifar", "cifar10_")) for stage in ran)
-    assert run("dvc", "repro", "--single-item", "claims")[0] == 0
+    assert not any(stage.startswith("cross") for stage in ran)
+    assert run("dvc", "repro", "--single-item", "claims", "report")[0] == 0
     code, out = run("python", "-m", "brittle.stages.missing")
     assert code == 1
     first, *reasons = out.splitlines()

@@ -1,14 +1,16 @@
-"""`python -m brittle.claims`: the scoreboard, and what each verdict rests on."""
+"""`python -m brittle.claims`: the scoreboard, and what each verdict rests on. With `--readme`: into README.md."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import textwrap
+from pathlib import Path
 
 import pandas as pd
 
 from brittle import store
+from brittle.claims.readme import block, with_block
 from brittle.params.base import BadInput
 
 TEXT = ["id", "verdict", "says", "measured", "paper", "rule", "scale", "source", "rests_on"]
@@ -32,10 +34,23 @@ def scoreboard(claims: pd.DataFrame, width: int) -> str:
     return "\n".join(lines)
 
 
+def main(arguments: list[str]) -> None:
+    if arguments not in ([], ["--readme"]):
+        raise BadInput(f"{' '.join(arguments)}: give nothing, or --readme to write the scoreboard into README.md")
+    claims = store.load_table("plots/claims.csv", ["value"], text=TEXT).fillna("")
+    if not arguments:
+        print(scoreboard(claims, min(120, shutil.get_terminal_size().columns)))
+        return
+    try:
+        readme = Path("README.md").read_bytes().decode()
+    except (OSError, ValueError) as error:
+        raise BadInput(f"README.md: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    store.save_bytes("README.md", with_block(readme, block(claims)).encode())
+
+
 if __name__ == "__main__":
     try:
-        table = store.load_table("plots/claims.csv", ["value"], text=TEXT).fillna("")
+        main(sys.argv[1:])
     except BadInput as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    print(scoreboard(table, min(120, shutil.get_terminal_size().columns)))

@@ -6,6 +6,7 @@ from pydantic import ConfigDict
 
 from brittle.params.certify import CertifyParams
 from brittle.params.cifar10 import Cifar10Params
+from brittle.params.cross import CrossParams
 from brittle.params.figures import FigureParams
 from brittle.params.kkt import KKTParams
 from brittle.params.lsn import LsnParams
@@ -32,6 +33,7 @@ class Schema(
     SparseParams,
     MnistCifarParams,
     Cifar10Params,
+    CrossParams,
     FigureParams,
 ):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

@@ -16,7 +16,11 @@ def main(params: Headline) -> None:
     flat = {}
     for claim in claims.itertuples():
         flat |= {f"{claim.id}.verdict": claim.verdict, f"{claim.id}.value": float(claim.value)}
+    # A hundred numbers would drown the others in `dvc exp show`: the metric is how many there are of each verdict.
     store.save_metrics("metrics/claims.json", flat)
+    counts = claims["verdict"].value_counts()
+    names = {"reproduced": "reproduced", "differs": "differ", "not run at this scale": "not_run"}
+    store.save_metrics("metrics/scoreboard.json", {f"claims.{n}": int(counts.get(v, 0)) for v, n in names.items()})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,137 @@
+"""The networks that every remedy is tried on, as torch modules: one score a sample, positive for the label 1.
+
+Each has few parts, so that much is known of it: those with one hidden layer of ReLUs have certificates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from brittle.nets.two_layer import TwoLayer
+from brittle.plugins import net
+from brittle.rng import rng
+
+WIDTH = 300  # of the first two
+FILTERS = 8  # of the third's first layer
+
+
+class Relu(nn.Module):
+    """VYS's network, Σ_j v_j σ(w_j·x + b_j)."""
+
+    def __init__(self, d: int, width: int, draws: np.random.Generator) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(d, width), nn.Linear(width, 1, bias=False)
+        for p, fan_in in ((self.first.weight, d), (self.first.bias, d), (self.last.weight, width)):
+            _fill(p, draws.uniform(-1, 1, p.shape) / math.sqrt(fan_in))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.first(x).relu())[:, 0]
+
+    def two_layer(self) -> TwoLayer:
+        return _float64(self.first.weight, self.first.bias, self.last.weight[0])
+
+
+class Symmetric(nn.Module):
+    """FP's network without smoothing, Σ_j σ(w_j·x - b) - σ(-w_j·x - b), of which only the w_j learn (§4).
+
+    FP lets b grow while most neurons die; here it begins where a random neuron is on for one sample in a few dozen.
+    """
+
+    def __init__(self, d: int, width: int, draws: np.random.Generator, norm: float = 0.3, bias: float = 0.06) -> None:
+        super().__init__()
+        self.first = nn.Linear(d, width, bias=False)
+        self.bias = bias
+        _fill(self.first.weight, draws.standard_normal((width, d)) * norm / math.sqrt(d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        a = self.first(x)
+        return ((a.abs() - self.bias).relu() * a.sign()).sum(1)
+
+    def two_layer(self) -> TwoLayer:
+        w = self.first.weight
+        ones = torch.ones_like(w[:, 0])
+        return _float64(torch.cat([w, -w]), -self.bias * torch.cat([ones, ones]), torch.cat([ones, -ones]))
+
+
+class Cnn(nn.Module):
+    """Three strided convolutions, for pictures; without batch normalisation, so that attack and test see the same."""
+
+    def __init__(self, shape: tuple[int, ...], filters: int, draws: np.random.Generator) -> None:
+        super().__init__()
+        self.shape = shape
+        sizes = [shape[0], filters, 2 * filters, 4 * filters]
+        sides = [math.ceil(side / 8) for side in shape[1:]]
+        self.first = nn.Conv2d(sizes[0], sizes[1], 5, stride=2, padding=2)
+        self.others = nn.ModuleList(nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in pairwise(sizes[1:]))
+        self.last = nn.Linear(sizes[-1] * math.prod(sides), 1)
+        for layer in (self.first, *self.others, self.last):
+            bound = 1 / math.sqrt(layer.weight[0].numel())
+            _fill(layer.weight, draws.uniform(-bound, bound, layer.weight.shape))
+            _fill(layer.bias, draws.uniform(-bound, bound, layer.bias.shape))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = (x.view(-1, *self.shape) - 0.5).contiguous(memory_format=torch.channels_last)
+        for layer in (self.first, *self.others):
+            x = layer(x).relu()
+        return self.last(x.flatten(1))[:, 0]
+
+
+class Average(nn.Module):
+    """An ensemble: the mean of the scores."""
+
+    def __init__(self, members: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack([member(x) for member in self.members]).mean(0)
+
+
+@net
+def two_layer(shape: tuple[int, ...], seed: int) -> nn.Module:
+    return Relu(math.prod(shape), WIDTH, rng(seed, "two_layer"))
+
+
+@net
+def symmetric(shape: tuple[int, ...], seed: int) -> nn.Module:
+    return Symmetric(math.prod(shape), WIDTH, rng(seed, "symmetric"))
+
+
+@net
+def cnn(shape: tuple[int, ...], seed: int) -> nn.Module:
+    return Cnn(shape, FILTERS, rng(seed, "cnn"))
+
+
+def as_two_layer(network: nn.Module) -> TwoLayer | None:
+    """The same function as the certificates know it, in float64; None where it is of another kind."""
+    if isinstance(network, Relu | Symmetric):
+        return network.two_layer()
+    if isinstance(network, Average):
+        parts = [as_two_layer(member) for member in network.members]
+        if all(parts):
+            w, b, v = (torch.cat([getattr(part, name) for part in parts], 1) for name in ("w", "b", "v"))
+            return TwoLayer(w, b, v / len(parts))
+    return None
+
+
+def first_layer(network: nn.Module) -> Tensor | None:
+    """A row for each neuron of the first layer, where there is one; of an ensemble its first member's."""
+    if isinstance(network, Average):
+        return first_layer(network.members[0])
+    layers = [m for m in network.modules() if isinstance(m, nn.Linear | nn.Conv2d)]
+    return layers[0].weight.detach().flatten(1) if layers else None
+
+
+def _fill(p: nn.Parameter, values: np.ndarray) -> None:
+    with torch.no_grad():
+        p.copy_(torch.from_numpy(values))
+
+
+def _float64(w: Tensor, b: Tensor, v: Tensor) -> TwoLayer:
+    return TwoLayer(*(t.detach().cpu().double()[None] for t in (w, b, v)))

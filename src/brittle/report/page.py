@@ -1,0 +1,171 @@
+"""The report: what is on the page, as plain data, and the one HTML file that it becomes.
+
+The page asks for nothing from outside: style, script and figures are in it, and its policy forbids the browser to load
+anything else. Whatever came from a table is escaped. The same data give the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+Row = Mapping[str, Any]
+
+# A verdict has a symbol, so that it can be told without colour; also their order.
+VERDICTS = {"reproduced": "✓", "differs": "≠", "not run at this scale": "○"}
+PAPERS = {"M": "VYS", "S": "SB", "P": "FP"}  # by the letter of a claim's id; also their order
+TITLES = {
+    "VYS": "Vardi, Yehudai, Shamir: Gradient Methods Provably Converge to Non-Robust Networks, 2022",
+    "SB": "Shah and others: The Pitfalls of Simplicity Bias in Neural Networks, 2020",
+    "FP": "Allen-Zhu, Li: Feature Purification: How Adversarial Training Performs Robust Deep Learning, 2021",
+}
+# What no line should break: a sign and its number (d = 50), a share (92 %), a range (50–200), an exponent (1e-9).
+FORMULA = re.compile(
+    r"(?<!\S)((?:\S{1,4} )?[=≤≥≈±×<>→] \S{1,10}(?: %)?(?!\S)|\S{1,10} %\S{0,2}(?!\S)|(?=\S{1,14}(?!\S))\S+[-–]\S+)"
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a sheet: the key of its values, its title, what it means, and how its values are written.
+
+    `form` is `text`, `number` (text that looks like a number), `mark` (a tick where the value is not 0), or how
+    Python is to format a number: `.3f`.
+    """
+
+    key: str
+    title: str
+    words: str = ""
+    form: str = "text"
+
+    @property
+    def is_number(self) -> bool:
+        return self.form not in ("text", "mark")
+
+    def shown(self, value: Any) -> str | None:
+        """The value as it is read on the page; None where there is none."""
+        if value is None or value != value:
+            return None
+        if self.form == "mark":
+            return "✓" if value else ""
+        if self.form in ("text", "number"):
+            return str(value)
+        return format(value, self.form).replace("inf", "∞").replace("-", "−")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its caption, and the stage that draws it."""
+
+    name: str
+    title: str
+    words: str
+    stage: str
+    svg: str
+
+    @property
+    def uri(self) -> str:
+        """As text rather than base64, which Git could not compress. Without the header, which names a web address."""
+        drawing = self.svg[self.svg.find("<svg") :]
+        return "data:image/svg+xml," + quote(re.sub(r"\s+", " ", drawing), safe=" !$()*+,-./:;=?@[]^_`{|}~")
+
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """In pixels, so that the page does not jump when the figure appears."""
+        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.svg[:2000])
+        return (round(float(box[1]) * 4 / 3), round(float(box[2]) * 4 / 3)) if box else None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table, with a figure above it if there is one."""
+
+    id: str
+    title: str
+    words: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    figure: Figure | None = None
+    stage: str = ""
+    filter: str = ""  # the key of a column: a button for each of its values
+    sortable: bool = True
+
+    @property
+    def choices(self) -> list[str]:
+        return list(dict.fromkeys(str(row[self.filter]) for row in self.rows)) if self.filter else []
+
+
+@dataclass(frozen=True)
+class Section:
+    id: str
+    title: str
+    words: str
+    figures: Sequence[Figure] = ()
+    sheets: Sequence[Sheet] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    claims: Sequence[Row]  # the rows of plots/claims.csv
+    across: Section
+    sections: Sequence[Section]
+    params: str  # the text of params.yaml
+    versions: Mapping[str, str]
+    digests: Mapping[str, str]  # by path, of everything that the page was made from
+
+
+def in_order(claims: Sequence[Row]) -> list[Row]:
+    """Paper by paper, and M2 before M10."""
+
+    def key(claim: Row) -> tuple[int, str, int]:
+        letter, number = re.fullmatch(r"(\D*)(\d*).*", str(claim["id"]), re.DOTALL).groups()
+        return (list(PAPERS).index(letter) if letter in PAPERS else len(PAPERS)), letter, int(number or 0)
+
+    return sorted(claims, key=key)
+
+
+def paper(claim: Row) -> str:
+    """The paper's short name; of a claim of no paper, its letter."""
+    letter = str(claim["id"])[:1]
+    return PAPERS.get(letter, letter)
+
+
+def unbroken(text: str) -> Markup:
+    """The text, each formula of it in an element that stays on one line."""
+    pieces = FORMULA.split(text)  # formulas are at the odd places
+    span = Markup('<span class="formula">{}</span>')
+    return Markup("").join(span.format(piece) if i % 2 else escape(piece) for i, piece in enumerate(pieces))
+
+
+def render(page: Page) -> str:
+    """The page as one HTML document."""
+    house = files("brittle.report")
+    template, css, js = (house.joinpath(name).read_text("utf-8") for name in ("page.html", "style.css", "page.js"))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    claims = in_order(page.claims)
+    counts = Counter(str(claim["verdict"]) for claim in claims)
+    verdicts = [verdict for verdict in (*VERDICTS, *sorted(set(counts) - set(VERDICTS))) if counts[verdict]]
+    return environment.from_string(template).render(
+        page=page,
+        claims=claims,
+        counts=counts,
+        verdicts=verdicts,
+        symbols={verdict: VERDICTS.get(verdict, "?") for verdict in verdicts},
+        papers=list(dict.fromkeys(map(paper, claims))),
+        paper=paper,
+        titles=TITLES,
+        unbroken=unbroken,
+        css=Markup(css),
+        js=Markup(js),
+        digest=base64.b64encode(hashlib.sha256(js.encode()).digest()).decode(),
+    )

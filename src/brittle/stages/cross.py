@@ -1,0 +1,252 @@
+"""What the stages across the papers share: worlds and networks on disk, one remedy in one world, every probe on it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from brittle import plugins, store
+from brittle.attacks.pgd import pgd
+from brittle.nets.modules import Average
+from brittle.params.cross import Cross
+from brittle.plugins import Plugin
+from brittle.probes import every, one_vector
+from brittle.probes.one_vector import Vector
+from brittle.stages import pictures
+from brittle.train.remedies import Plan, Task
+from brittle.worlds.common import World
+
+Row = dict[str, object]
+
+# --- Worlds on disk
+
+
+def path(world: str) -> str:
+    return f"data/cross/{world}.safetensors"
+
+
+def save(name: str, world: World) -> None:
+    parts = {f.name: getattr(world, f.name) for f in fields(world)}
+    tensors = {name: part.cpu().numpy() for name, part in parts.items() if isinstance(part, Tensor)}
+    words = {name: part for name, part in parts.items() if name not in tensors and part is not None}
+    about = json.dumps(words).encode()
+    store.save_tensors(path(name), tensors | {"about": np.frombuffer(about, dtype=np.uint8)})
+
+
+def load(name: str, where: torch.device) -> World:
+    arrays = store.load_tensors(path(name), {"x": "n d", "y": "n", "x_test": "t d", "y_test": "t", "about": "bytes"})
+    words = json.loads(arrays.pop("about").tobytes())
+    words["shape"] = tuple(words["shape"])
+    return World(**{key: torch.from_numpy(array) for key, array in arrays.items()}, **words).to(where)
+
+
+# --- Networks
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One network, what it is called in the tables, and what training it cost."""
+
+    world: str
+    architecture: str
+    remedy: str
+    seed: int
+    net: nn.Module
+    spent: int  # samples that went through the network
+    yours: bool = False
+
+    @property
+    def about(self) -> Row:
+        return {"world": self.world, "net": self.architecture, "remedy": self.remedy, "seed": self.seed}
+
+
+def train(p: Cross, name: str, world: World, net: Plugin, remedy: Plugin, seed: int) -> Trained | None:
+    """The network that a remedy makes; None where the network is not for inputs of this shape."""
+    if net(world.input_shape, seed) is None:
+        return None
+    t, s = p.training, p.strength
+    few = bool(world.shape)  # pictures take longer
+    task = Task(
+        world,
+        build=lambda number: _built(net, world.input_shape, number),
+        seed=seed,
+        plan=Plan(
+            t.pictures_updates if few else t.updates,
+            t.pictures_batch if few else t.batch,
+            t.pictures_lr if few else t.lr,
+            t.momentum,
+            t.target,
+        ),
+        strength=s.model_dump() | {"adversarial": s.pictures_adversarial if few else s.adversarial},
+        attack=lambda f, x, y, radius: x + pgd(f, x, y, "l2", radius, s.steps),
+    )
+    made = remedy(task)
+    if not isinstance(made, nn.Module):
+        raise remedy.wrong(f"must return a torch module, not {type(made).__name__}")
+    made = made.eval()
+    _check_scores(made, world.x_test[:5], remedy)
+    return Trained(name, net.name, remedy.name, seed, made, task.spent, net.yours or remedy.yours)
+
+
+def _built(net: Plugin, shape: tuple[int, ...], seed: int) -> nn.Module:
+    made = net(shape, seed)
+    if not isinstance(made, nn.Module):
+        raise net.wrong(f"must return a torch module, not {type(made).__name__}")
+    _check_scores(made, torch.zeros(2, math.prod(shape)), net)
+    return made
+
+
+def _check_scores(net: nn.Module, x: Tensor, source: Plugin) -> None:
+    """One finite score a sample, or a line that says what else came."""
+    try:
+        with torch.no_grad():
+            out = net(x)
+    except Exception as error:
+        words = " ".join(str(error).split())[:200]
+        raise source.wrong(f"made a network that fails on inputs {tuple(x.shape)}: {words}") from None
+    if not isinstance(out, Tensor) or out.shape != x.shape[:1]:
+        got = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        raise source.wrong(f"made a network with scores of the shape {got} for {len(x)} samples; must be ({len(x)},)")
+    if not bool(out.isfinite().all()):
+        raise source.wrong("made a network whose scores are not finite")
+
+
+def networks(world: str) -> str:
+    return f"models/cross/{world}.safetensors"
+
+
+def about_networks(world: str) -> str:
+    return f"plots/cross/{world}.csv"
+
+
+def save_networks(world: str, trained: Sequence[Trained]) -> None:
+    """The weights, and a table in Git that has their digests."""
+    arrays, rows = {}, []
+    for each in trained:
+        arrays |= pictures.named(f"{each.remedy}.{each.seed}", each.net)
+        members = len(each.net.members) if isinstance(each.net, Average) else 1
+        rows.append(each.about | {"members": members, "spent": each.spent, "weights": pictures.digest(each.net)})
+    store.save_tensors(networks(world), arrays)
+    store.save_table(about_networks(world), pd.DataFrame(rows))
+
+
+def load_networks(p: Cross, world: str, there: World) -> list[Trained]:
+    """Those that the parameters ask for. Our own remedies return a network of the world's kind, or a mean of some."""
+    table = store.load_table(about_networks(world), ["seed", "members", "spent"], text=["net", "remedy"])
+    arrays, build, found = store.load_tensors(networks(world), {}), plugins.named("net", there.net), []
+    for row in table[table["remedy"].isin(p.remedies) & table["seed"].isin(p.seeds)].itertuples():
+        nets = [build(there.input_shape, 0) for _ in range(row.members)]
+        net = pictures.take(
+            nets[0] if len(nets) == 1 else Average(nets), arrays, f"{row.remedy}.{row.seed}", networks(world)
+        )
+        found.append(Trained(world, row.net, row.remedy, row.seed, net.to(there.x.device), row.spent))
+    return found
+
+
+# --- Probes
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What was measured, row by row."""
+
+    networks: list[Row]  # a row a network: every probe
+    attacks: list[Row]  # a row a network and attack: the share of the samples that it leaves right
+    vectors: list[Row]  # a row a plain network and vector
+    curves: list[Row]  # the same along sizes
+
+    def save(self, whose: str) -> None:
+        for part, columns in COLUMNS.items():
+            table = pd.DataFrame(getattr(self, part)).reindex(columns=columns)
+            store.save_table(f"plots/cross_{whose}_{part}.csv", table)
+
+    @staticmethod
+    def load(whose: str) -> dict[str, pd.DataFrame]:
+        paths = {part: f"plots/cross_{whose}_{part}.csv" for part in COLUMNS}
+        return {part: store.load_table(path, [], text=COLUMNS[part]) for part, path in paths.items()}
+
+
+ABOUT = ["world", "net", "remedy", "seed"]
+PROBES = ["accuracy", "auc", "auc_s", "auc_rest", "reliance", "certified", "radius_certified", "radius_attacked"]
+PROBES += ["kkt", "theta", "density", "density_delta", "universal"]
+COLUMNS = {
+    "networks": [*ABOUT, "own", "yours", "simple", "radius", "best", "best_robust", "spent", *PROBES],
+    "attacks": [*ABOUT, "attack", "yours", "kept"],
+    "vectors": [*ABOUT, "vector", "needs", "told", "cosine", "half", "uap_half", "random_half"],
+    "curves": [*ABOUT, "vector", "size", "accuracy"],
+}
+COMPARED = ("nothing", "adversarial")  # remedies that have every probe, also those that take long (X2)
+
+
+def measure(
+    p: Cross, there: World, trained: Sequence[Trained], tables: Tables, beside: Sequence[Trained] = ()
+) -> Iterable[None]:
+    """Every probe on the networks of one world, into the tables; yields after each network.
+
+    beside: measured already; among them are the plain networks that the others began as.
+    """
+    plain = {(each.architecture, each.seed): each for each in (*beside, *trained) if each.remedy == "nothing"}
+    ascents = {}
+    for each in trained:
+        own = each.architecture == there.net
+        row = each.about | {"own": int(own), "yours": int(each.yours), "simple": there.simple_is, "radius": there.radius}
+        row |= {"best": there.best, "best_robust": there.best_robust, "spent": each.spent}
+        row |= probe(p, there, each, plain[each.architecture, each.seed].net, tables)
+        if each.remedy in COMPARED:
+            row |= every.bracket(each.net, there, p.measure.bracketed)
+            ascent = one_vector.by_ascent(each.net, there)
+            row["universal"] = one_vector.halves_at(there, ascent.curve(each.net, there))
+            if each.remedy == "nothing":
+                ascents[each.architecture, each.seed] = ascent
+        tables.networks.append(row)
+        yield
+    compare_vectors(there, [each for each in trained if each.remedy == "nothing"], ascents, tables)
+
+
+def probe(p: Cross, there: World, each: Trained, clean: nn.Module, tables: Tables) -> dict[str, float]:
+    found = attack(p, there, each, plugins.ours("attack") + plugins.yours("attack"), tables)
+    return (
+        every.reliance(each.net, there, p.measure.permutations)
+        | every.proved(each.net, there, found.kept["all"])
+        | every.kkt_residual(each.net, there)
+        | every.purity(each.net, clean, there, found.delta)
+    )
+
+
+def attack(p: Cross, there: World, each: Trained, by: Sequence[Plugin], tables: Tables) -> every.Attacked:
+    found = every.under_attack(each.net, there, p.measure.attacked, by)
+    yours = {plugin.name: int(plugin.yours) for plugin in by}
+    for name, kept in found.kept.items():
+        about = {"attack": name, "yours": yours.get(name, 0), "kept": float(kept.double().mean())}
+        tables.attacks.append(each.about | about)
+    return found
+
+
+def compare_vectors(
+    there: World, plain: Sequence[Trained], ascents: dict[tuple[str, int], Vector], tables: Tables
+) -> None:
+    """X1, on the networks that nothing was done to."""
+    shared = [*one_vector.of_data(there), one_vector.random(there)] if plain else []
+    for each in plain:
+        ascent = ascents[each.architecture, each.seed]
+        others = [v for (net, seed), v in ascents.items() if net == each.architecture and seed != each.seed]
+        vectors = [ascent, *shared, *(replace(v, name="other", needs="a network of another seed") for v in others[:1])]
+        vectors = [replace(vector, signed=shared[0].signed) for vector in vectors]
+        curves = {vector.name: vector.curve(each.net, there) for vector in vectors}
+        halves = {name: one_vector.halves_at(there, curve) for name, curve in curves.items()}
+        for vector in vectors:
+            about = each.about | {"vector": vector.name}
+            found = {"cosine": vector.cosine(ascent.direction), "half": halves[vector.name]}
+            ends = {"uap_half": halves["ascent"], "random_half": halves["random"]}
+            tables.vectors.append(about | {"needs": vector.needs, "told": int(vector.told)} | found | ends)
+            tables.curves.extend(
+                about | {"size": size * there.radius, "accuracy": accuracy}
+                for size, accuracy in zip(one_vector.SIZES, curves[vector.name], strict=True)
+            )

@@ -1,0 +1,28 @@
+"""Train every one of our own remedies in one world."""
+
+from __future__ import annotations
+
+from brittle import device, plugins
+from brittle.params.base import BadInput
+from brittle.params.cross import CrossParams
+from brittle.stages import cross
+from brittle.stages.progress import tracked
+from brittle.stages.run import run
+
+
+def main(params: CrossParams, world: str) -> None:
+    p = params.cross
+    there = cross.load(world, device.pick(params.device))
+    net = plugins.named("net", there.net)
+    jobs = [(remedy, seed) for remedy in p.remedies for seed in p.seeds]
+    trained = []
+    for remedy, seed in tracked(jobs, f"training in {world}"):
+        made = cross.train(p, world, there, net, plugins.named("remedy", remedy), seed)
+        if made is None:
+            raise BadInput(f"{net.name}: is not a network for inputs of the shape {there.input_shape}")
+        trained.append(made)
+    cross.save_networks(world, trained)
+
+
+if __name__ == "__main__":
+    run(main, CrossParams)

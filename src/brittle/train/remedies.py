@@ -1,0 +1,219 @@
+"""What has been proposed against brittleness, each remedy a few lines on one training loop.
+
+A remedy is given a Task and returns a trained network. `nothing` is plain SGD; the others change one thing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cosine_similarity, softplus
+from torch.nn.functional import dropout as drop
+
+from brittle.nets.modules import Average
+from brittle.params.base import BadInput
+from brittle.plugins import remedy
+from brittle.rng import rng
+from brittle.worlds.common import World
+
+Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
+# Network, samples, labels, and how far the training is, from 0 to 1 -> the samples to train on instead
+Perturb = Callable[[nn.Module, Tensor, Tensor, float], Tensor]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plain SGD's."""
+
+    updates: int  # at most
+    batch: int
+    lr: float
+    momentum: float
+    target: float  # done when the loss, averaged over a pass, is below
+
+
+def logistic(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    """The mean of ln(1 + exp(-y f(x)))."""
+    return softplus(-y * net(x)).mean()
+
+
+@dataclass
+class Task:
+    """A world to learn, a network to learn it with, and the loop that does it."""
+
+    world: World
+    build: Callable[[int], nn.Module]  # a fresh network from a seed
+    seed: int
+    plan: Plan
+    strength: Mapping[str, float]  # of our own remedies, from params.yaml
+    attack: Callable[[nn.Module, Tensor, Tensor, float], Tensor]  # -> samples within a radius
+    spent: int = field(default=0, init=False)  # samples that went through its networks: what training cost
+
+    @property
+    def x(self) -> Tensor:
+        return self.world.x
+
+    @property
+    def y(self) -> Tensor:
+        return self.world.y
+
+    def net(self, member: int = 0) -> nn.Module:
+        """A fresh network; another for every member of an ensemble."""
+        net = self.build(1000 * self.seed + member).to(self.x.device)
+        net.register_forward_hook(self._count)
+        return net
+
+    def _count(self, net: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        self.spent += len(inputs[0])
+
+    def fit(
+        self,
+        net: nn.Module,
+        loss: Loss = logistic,
+        *,
+        perturb: Perturb | None = None,
+        sharpness: float = 0.0,
+        weight_decay: float = 0.0,
+        updates: int | None = None,
+        target: float | None = None,
+    ) -> nn.Module:
+        """Train in place. The last fifth of the updates is at a fifth of the learning rate.
+
+        sharpness: SAM's ρ. target 0: all updates, however small the loss.
+        """
+        plan, n = self.plan, len(self.x)
+        total, target = updates or plan.updates, plan.target if target is None else target
+        batch = min(plan.batch, n)
+        learning = [p for p in net.parameters() if p.requires_grad]
+        optimiser = torch.optim.SGD(learning, plan.lr, plan.momentum, weight_decay=weight_decay)
+        draws = rng(self.seed, "remedy")
+        done, net = 0, net.train()
+        with torch.random.fork_rng():
+            torch.manual_seed(int(draws.integers(2**62)))
+            while done < total:
+                order = torch.from_numpy(draws.permutation(n)[: n // batch * batch]).to(self.x.device).view(-1, batch)
+                losses = []
+                for rows in order[: total - done]:
+                    for group in optimiser.param_groups:
+                        group["lr"] = plan.lr * (0.2 if done >= 0.8 * total else 1.0)
+                    x, y = self.x[rows], self.y[rows]
+                    if perturb:
+                        x = perturb(net, x, y, done / total)
+                    losses.append(_step(optimiser, lambda x=x, y=y: loss(net, x, y), learning, sharpness))
+                    done += 1
+                mean = float(torch.stack(losses).mean())
+                if not np.isfinite(mean):
+                    raise BadInput(f"the loss is no longer finite after {done} updates; use a lower cross.training.lr")
+                if mean < target:
+                    break
+        return net.eval()
+
+
+def _step(
+    optimiser: torch.optim.Optimizer, loss: Callable[[], Tensor], learning: list[Tensor], sharpness: float
+) -> Tensor:
+    """One update; with ρ > 0 by the gradient at the worst weights nearby (SAM, Foret et al. 2021)."""
+    optimiser.zero_grad(set_to_none=True)
+    value = loss()
+    value.backward()
+    if sharpness:
+        with torch.no_grad():
+            size = torch.stack([p.grad.norm() for p in learning]).norm().clamp(min=1e-12)
+            away = [sharpness / size * p.grad for p in learning]
+            for p, move in zip(learning, away, strict=True):
+                p += move
+            optimiser.zero_grad(set_to_none=True)
+        loss().backward()
+        with torch.no_grad():
+            for p, move in zip(learning, away, strict=True):
+                p -= move
+    optimiser.step()
+    return value.detach()
+
+
+@remedy
+def nothing(task: Task) -> nn.Module:
+    """Plain SGD."""
+    return task.fit(task.net())
+
+
+@remedy
+def adversarial(task: Task) -> nn.Module:
+    """Madry et al. 2018, from the weights of plain SGD (as FP does), the radius growing in the first half."""
+    net = nothing(task)
+
+    def perturb(net: nn.Module, x: Tensor, y: Tensor, done: float) -> Tensor:
+        return task.attack(net, x, y, task.world.radius * min(1.0, 2 * done))
+
+    return task.fit(net, perturb=perturb, updates=int(task.strength["adversarial"]), target=0.0)
+
+
+@remedy
+def ensemble(task: Task) -> nn.Module:
+    """The mean of several networks."""
+    return Average([task.fit(task.net(member)) for member in range(int(task.strength["ensemble"]))])
+
+
+@remedy
+def weight_decay(task: Task) -> nn.Module:
+    return task.fit(task.net(), weight_decay=task.strength["weight_decay"])
+
+
+@remedy
+def dropout(task: Task) -> nn.Module:
+    """Of the first layer's neurons (Srivastava et al. 2014)."""
+    net = task.net()
+    first = next(m for m in net.modules() if isinstance(m, nn.Linear | nn.Conv2d))
+    hook = first.register_forward_hook(lambda layer, x, out: drop(out, task.strength["dropout"], layer.training))
+    task.fit(net)
+    hook.remove()
+    return net
+
+
+@remedy
+def sam(task: Task) -> nn.Module:
+    """Sharpness-aware minimisation (Foret et al. 2021)."""
+    return task.fit(task.net(), sharpness=task.strength["sam"])
+
+
+@remedy
+def spectral_decoupling(task: Task) -> nn.Module:
+    """A penalty on the scores instead of the weights (Pezeshki et al. 2021): none is to starve another's gradient."""
+
+    def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        scores = net(x)
+        return softplus(-y * scores).mean() + task.strength["spectral_decoupling"] / 2 * scores.square().mean()
+
+    return task.fit(task.net(), loss)
+
+
+@remedy
+def diverse(task: Task) -> nn.Module:
+    """Two networks whose input gradients are to be orthogonal (Teney et al. 2022), averaged."""
+    pair = Average([task.net(0), task.net(1)])
+
+    def loss(pair: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        # Gradients of gradients are dear: a quarter of the samples shows how alike the two are.
+        some = x[: max(1, len(x) // 4)].detach().requires_grad_()
+        first, second = (torch.autograd.grad(member(some).sum(), some, create_graph=True)[0] for member in pair.members)
+        alike = cosine_similarity(first, second).square().mean()
+        return sum(softplus(-y * member(x)).mean() for member in pair.members) / 2 + task.strength["diverse"] * alike
+
+    return task.fit(pair, loss)
+
+
+@remedy
+def noised(task: Task) -> nn.Module:
+    """A share of the samples has S of another sample: a remedy for who knows what S is."""
+    if task.world.simple is None:
+        return nothing(task)
+
+    def perturb(net: nn.Module, x: Tensor, y: Tensor, done: float) -> Tensor:
+        some, rest = x.tensor_split([int(task.strength["noised"] * len(x))])
+        return torch.cat([some + task.world.on_simple(some.roll(1, 0) - some), rest])
+
+    return task.fit(task.net(), perturb=perturb)

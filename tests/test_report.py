@@ -1,0 +1,287 @@
+"""The page: everything that was found is on it, nothing on it can run or load anything, and it is always the same."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from ruamel.yaml import YAML
+
+from brittle.params.base import BadInput, load
+from brittle.params.headline import Headline
+from brittle.report import across, captions, markdown
+from brittle.report.page import Column, Figure, Page, Section, Sheet, in_order, render, unbroken
+from brittle.stages import report
+from conftest import ROOT
+
+STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
+MADE_UP = ("cross_vectors", "cross_remedies")  # figures
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
+SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 120"><rect width="300" height="120" fill="#eee"/></svg>\n'
+)
+WORLDS = ["sphere", "lms-5", "ms-5-7", "sparse", "mnist-cifar"]
+
+
+def make_inputs(folder: Path) -> None:
+    """What the stage reads: figures, tables and claims as they are in this repository, and small made-up sheets."""
+    (folder / "plots").mkdir(parents=True)
+    for name in ("params.yaml", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, folder)
+    for path in [ROOT / path for path in report.inputs() if path.startswith("plots/")]:
+        if path.is_file() and not path.name.startswith("cross_"):
+            shutil.copy(path, folder / "plots")
+    for name in MADE_UP:
+        (folder / f"plots/{name}.svg").write_text(SVG)
+    tables = {"vectors": vectors(), "probes": probes(), "remedies": remedies(), "attacks": attacks()}
+    for name, table in tables.items():
+        table.to_csv(folder / f"plots/cross_{name}.csv", index=False)
+
+
+def remedies() -> pd.DataFrame:
+    rows = []
+    for i, world in enumerate(WORLDS):
+        for j, remedy in enumerate(["nothing", "adversarial", "noise", HOSTILE]):
+            numbers = {"accuracy": 1 - 0.01 * j, "robust": 0.1 + 0.2 * j, "certified": 0.1 * j if i < 2 else None}
+            numbers |= {"radius": 0.25 * (i + 1), "reliance": 1 / (j + 1), "best": 0.95 if i else None}
+            numbers |= {"gap": 0.85 - 0.2 * j if i else None, "cost": [1, 11, 2, 100][j], "spread": 0.01 * j}
+            rows.append({"world": world, "net": "fcn-100-1", "remedy": remedy, "yours": j // 3, "seeds": 2, **numbers})
+    return pd.DataFrame(rows)
+
+
+def attacks() -> pd.DataFrame:
+    rows = [(world, attack, i / 10) for world in WORLDS for i, attack in enumerate(["pgd", "nearest"])]
+    table = pd.DataFrame(rows, columns=["world", "attack", "kept"])
+    return table.assign(net="fcn-100-1", remedy="nothing", yours=0)
+
+
+def probes() -> pd.DataFrame:
+    names = [column.key for column in across.PROBES.columns if column.is_number]
+    rows = []
+    for i, world in enumerate(WORLDS):
+        for training in ("nothing", "adversarial"):
+            numbers = {name: None if (i + k) % 4 == 0 else 0.1 * k + 0.01 * i for k, name in enumerate(names)}
+            about = {"world": world, "net": "fcn-100-1", "simple": "the linear coordinate", "training": training}
+            rows.append(about | numbers)
+    return pd.DataFrame(rows).assign(kkt=None)  # a probe that is defined nowhere
+
+
+def vectors() -> pd.DataFrame:
+    return pd.DataFrame(
+        {"world": world, "vector": vector, "needs": needs, "cosine": -0.123, "half": half, "uap_half": 0.5}
+        | {"random_half": float("inf"), "net": "fcn-100-1"}
+        for world in WORLDS
+        for vector, needs, half in [("Σ yᵢxᵢ", "data", 0.75), ("mean gradient", "data and network", None)]
+    )
+
+
+def claim(id: str, **changes: Any) -> dict[str, Any]:
+    columns = dict.fromkeys(report.CLAIMS, "words") | {"verdict": "reproduced", "source": "VYS Thm 1", "id": id}
+    return columns | changes
+
+
+def page(claims: list[dict[str, Any]] | None = None, sheet: Sheet | None = None, **changes: Any) -> str:
+    """A small page."""
+    sheets = [sheet] if sheet else []
+    parts = {"claims": claims or [claim("M1")], "across": Section("across", "Across", "words", sheets=sheets)}
+    parts |= {"sections": [], "params": "d: 100\n", "versions": {"numpy": "2"}, "digests": {"plots/a.svg": "0" * 12}}
+    return render(Page(**(parts | changes)))
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    make_inputs(folder)
+    return written(folder)
+
+
+def written(folder: Path) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        report.main(load(Headline))
+        return Path("plots/report.html").read_text(encoding="utf-8")
+
+
+class Document(HTMLParser):
+    """Elements in order, with their attributes; fails where an element is not closed by its own end."""
+
+    VOID = frozenset({"meta", "link", "img"})
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.path: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.path == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"<{tag}> has an attribute twice"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.path.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.path.pop() == tag, f"</{tag}> closes another element"
+
+    def all(self, tag: str) -> Iterator[dict[str, str | None]]:
+        return (attributes for name, attributes in self.elements if name == tag)
+
+
+def test_the_page_is_well_formed_and_its_anchors_lead_somewhere(html: str) -> None:
+    document = Document(html)
+    ids = [attributes["id"] for _, attributes in document.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = {attributes["href"] for attributes in document.all("a")}
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_everything_is_on_the_page(html: str) -> None:
+    document = Document(html)
+    shown = {attributes.get("id") for _, attributes in document.elements}
+    assert {caption.name for caption in captions.FIGURES + captions.TABLES} <= shown
+    assert {f"claim-{id}" for id in pd.read_csv(ROOT / "plots/claims.csv")["id"]} <= shown
+    assert {"X1", "X2", "X3"} <= shown
+    for caption in captions.FIGURES + captions.TABLES:
+        assert f"<code>dvc repro {caption.stage}</code>" in html
+    for path in report.inputs():
+        assert f"<td><code>{path}</code></td>" in html
+
+
+def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
+    for tag, attributes in Document(html).elements:
+        for name, value in attributes.items():
+            if name in ("src", "href", "srcset", "action", "data", "poster", "background", "ping"):
+                assert value.startswith(("#", "data:image/svg+xml,", "data:,")), f"<{tag} {name}={value[:80]}>"
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "default-src 'none'" in html
+    # Nor does a figure name anything outside itself.
+    for attributes in Document(html).all("img"):
+        assert re.findall(r"url\((?!%23)|href=%22(?!%23|data:)", attributes["src"]) == []
+
+
+@pytest.mark.parametrize("where", ["claim", "cell", "verdict", "filter", "params", "file", "figure", "markdown"])
+def test_what_comes_from_a_file_is_escaped(where: str) -> None:
+    columns, rows = [Column("world", "World"), Column("remedy", "Remedy")], [{"world": "w", "remedy": "r"}]
+    text = {
+        "claim": lambda: page([claim("M1", says=HOSTILE, paper=HOSTILE, rests_on=HOSTILE, scale=HOSTILE)]),
+        "verdict": lambda: page([claim(HOSTILE, verdict=HOSTILE)]),
+        "cell": lambda: page(sheet=Sheet("X1", "t", "w", columns, [rows[0] | {"remedy": HOSTILE}])),
+        "filter": lambda: page(sheet=Sheet("X1", "t", "w", columns, [rows[0] | {"world": HOSTILE}], filter="world")),
+        "params": lambda: page(params=HOSTILE),
+        "file": lambda: page(digests={HOSTILE: HOSTILE}),
+        "figure": lambda: page(sections=[Section("s", "t", "w", [Figure("n", HOSTILE, HOSTILE, "s", SVG + HOSTILE)])]),
+        "markdown": lambda: page(sheet=markdown.sheet("t", "t", "s", f"{HOSTILE}\n\n| a |\n| - |\n| {HOSTILE} |\n")),
+    }[where]()
+    document = Document(text)
+    assert len(list(document.all("script"))) == 1
+    assert len(list(document.all("img"))) == (where == "figure")
+    assert [name for _, attributes in document.elements for name in attributes if name.startswith("on")] == []
+
+
+def test_only_our_own_script_may_run(html: str) -> None:
+    script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = next(attributes["content"] for attributes in Document(html).all("meta") if "http-equiv" in attributes)
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_the_same_inputs_give_the_same_bytes_wherever_they_are(html: str, tmp_path: Path) -> None:
+    make_inputs(tmp_path / "elsewhere")
+    again = written(tmp_path / "elsewhere")
+    assert again == html
+    assert str(tmp_path) not in again
+    assert str(ROOT) not in again
+
+
+def test_another_parameter_or_figure_gives_another_page(html: str, tmp_path: Path) -> None:
+    make_inputs(tmp_path / "other")
+    (tmp_path / "other/plots/kkt.svg").write_text(SVG)
+    assert written(tmp_path / "other") != html
+
+
+def test_claims_are_in_order_and_counted() -> None:
+    ids = ["P1", "M10", "S2", "M2", "X1", "S10", "M1"]
+    assert [c["id"] for c in in_order([claim(id) for id in ids])] == ["M1", "M2", "M10", "S2", "S10", "P1", "X1"]
+    text = page([claim("M10"), claim("M2", verdict="differs"), claim("M1")])
+    assert text.index('id="claim-M2"') < text.index('id="claim-M10"')
+    assert "<strong>2</strong> <span>✓ reproduced</span>" in text
+    assert "<strong>1</strong> <span>≠ differs</span>" in text
+    assert "<strong>3</strong> <span>claims</span>" in text
+
+
+def test_numbers_are_written_as_their_column_says_and_absent_ones_as_a_dash() -> None:
+    shown = Column("a", "A", form=".3g").shown
+    assert [shown(v) for v in (0.12345, -2.0, float("inf"), float("nan"), None)] == ["0.123", "−2", "∞", None, None]
+    assert [Column("a", "A", form="mark").shown(v) for v in (1, 0)] == ["✓", ""]
+    text = page(sheet=Sheet("X1", "t", "w", [Column("a", "A", form=".2f")], [{"a": float("nan")}]))
+    assert 'title="not defined here"' in text
+
+
+def test_a_line_breaks_no_formula_and_loses_no_word() -> None:
+    text = "c ≤ 0.05 (d = 50) for 92 % of d 50–200; at loss 1e-10, ‖z‖ ≤ 18√2·√(d/(c²m)) <b>"
+    marked = unbroken(text)
+    formulas = re.findall(r'<span class="formula">(.*?)</span>', marked)
+    assert formulas == ["c ≤ 0.05", "(d = 50)", "92 %", "50–200;", "1e-10,"]
+    assert marked.striptags() == text
+    assert "<b>" not in marked
+
+
+def test_a_markdown_table_becomes_a_sheet() -> None:
+    sheet = markdown.sheet(
+        "id", "Title", "stage", "What it is.\n\n| net | auc |\n| --- | --- |\n| a | 0.5 ± 0.1 |\n| | – |\n"
+    )
+    assert sheet.words == "What it is."
+    assert [(column.title, column.is_number) for column in sheet.columns] == [("net", False), ("auc", True)]
+    assert [list(row.values()) for row in sheet.rows] == [["a", "0.5 ± 0.1"], ["", "–"]]
+
+
+def written_by(stage: str) -> set[str]:
+    entries = [entry for kind in ("outs", "plots") for entry in STAGES[stage].get(kind, [])]
+    return {next(iter(entry)) if isinstance(entry, dict) else entry for entry in entries}
+
+
+@pytest.mark.parametrize("caption", captions.FIGURES + captions.TABLES, ids=lambda caption: caption.name)
+def test_a_caption_names_the_stage_that_makes_its_figure(caption: captions.Caption) -> None:
+    kind = "md" if caption in captions.TABLES else "svg"
+    assert f"plots/{caption.name}.{kind}" in written_by(caption.stage)
+
+
+def test_every_figure_and_table_of_the_pipeline_has_a_caption() -> None:
+    made = {path for stage in STAGES for path in written_by(stage)}
+    for kind, known in (("svg", captions.FIGURES), ("md", captions.TABLES)):
+        paths = {f"plots/{caption.name}.{kind}" for caption in known}
+        assert {path for path in made if path.endswith(f".{kind}")} - paths == set()
+        assert len(paths) == len(known)
+    sections = {chapter.id for chapter in captions.CHAPTERS} | {"across"}
+    assert {caption.section for caption in captions.FIGURES + captions.TABLES} <= sections
+
+
+@pytest.mark.parametrize(
+    "path", ["plots/claims.csv", "plots/cross_probes.csv", "plots/kkt.svg", "plots/slabs_table2.md"]
+)
+@pytest.mark.parametrize("spoil", ["missing", "cut short", "not text"])
+def test_a_spoiled_input_is_said_in_one_line(path: str, spoil: str, tmp_path: Path) -> None:
+    make_inputs(tmp_path / "spoiled")
+    file = tmp_path / "spoiled" / path
+    content = file.read_bytes()
+    file.unlink()
+    if spoil == "cut short":
+        file.write_bytes(content[: len(content) - 3])
+    elif spoil == "not text":
+        file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadInput) as error:
+        written(tmp_path / "spoiled")
+    assert str(error.value).startswith(f"{path}: ")
+    assert len(str(error.value).splitlines()) == 1
+    assert not (tmp_path / "spoiled/plots/report.html").exists()
