@@ -296,9 +296,7 @@ def test_who_reads_s_alone_relies_on_it_and_who_reads_the_rest_does_not() -> Non
         "turned": (replace(world, x_test=world.x_test @ turn, simple=turn[:2]), turn),
     }
     for there, q in shapes.values():
-        reads_s, reads_rest, reads_both = (
-            every.reliance(Linear(w), there, 2) for w in (q[0], q[3], q[0] + q[3])
-        )
+        reads_s, reads_rest, reads_both = (every.reliance(Linear(w), there, 2) for w in (q[0], q[3], q[0] + q[3]))
         assert reads_s["reliance"] > 0.95
         assert reads_s["auc_rest"] == pytest.approx(reads_s["auc"], abs=1e-4)
         assert reads_s["auc_s"] == pytest.approx(0.5, abs=0.03)
@@ -335,7 +333,9 @@ def test_a_kkt_point_has_no_residual_and_a_network_that_does_not_separate_has_no
 def test_purity_of_neurons_and_perturbations_with_known_densities() -> None:
     basis = torch.linalg.qr(normal(0, 6, 6)).Q
     world, none = small(d=6, basis=basis), torch.zeros(3, 6)
-    single, mixed = (relu(w, torch.zeros(6), torch.ones(6)) for w in (2 * basis.T, (basis @ torch.ones(6)).expand(6, 6)))
+    single, mixed = (
+        relu(w, torch.zeros(6), torch.ones(6)) for w in (2 * basis.T, (basis @ torch.ones(6)).expand(6, 6))
+    )
     assert every.purity(single, single, world, none).keys() == {"density"}  # neither a θ nor a perturbation
     scaled = relu(-3 * single.first.weight.detach(), torch.ones(6), torch.zeros(6))
     found = every.purity(scaled, single, world, torch.cat([none, 5 * basis.T[:1]]))
@@ -360,7 +360,11 @@ def test_the_density_of_a_flat_picture_is_that_of_one_wavelet() -> None:
 def thresholded(seed: int, d: int, b: float) -> tuple[Thresholded, Tensor, Tensor]:
     """Weights between 0.5 and 1.5, of either sign."""
     q, w = torch.linalg.qr(normal(seed, d, d).double()).Q, normal(seed + 1, d).double()
-    return Thresholded(q, w.sign() * (0.5 + w.abs().clamp(max=1)), b), 2 * normal(seed + 2, 20, d).double(), labels(seed + 3, 20).double()
+    return (
+        Thresholded(q, w.sign() * (0.5 + w.abs().clamp(max=1)), b),
+        2 * normal(seed + 2, 20, d).double(),
+        labels(seed + 3, 20).double(),
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -402,9 +406,7 @@ def test_the_fitted_threshold_certifies_as_many_as_any_on_the_grid() -> None:
     x = x / 3
     y = ((x @ model.dictionary) @ model.w_star).sign()
     found = threshold.fitted(model.dictionary, model.w_star, x, y, 0.4, 4)
-    counts = [
-        int((threshold.certified(replace(model, b=share / 20 / 2), x, y) > 0.4).sum()) for share in range(1, 20)
-    ]
+    counts = [int((threshold.certified(replace(model, b=share / 20 / 2), x, y) > 0.4).sum()) for share in range(1, 20)]
     assert int((threshold.certified(found, x, y) > 0.4).sum()) == max(counts) > min(counts)
 
 
@@ -489,7 +491,7 @@ def test_our_attacks_stay_within_the_radius_and_only_ever_lower_scores(seed: int
         for each in OURS:
             with torch.enable_grad():
                 moved = named.attacked(each, net, world.x, world.y, radius)
-            assert float((moved - world.x).norm(dim=1).max()) <= radius + 1e-6
+            assert float((moved - world.x).norm(dim=1).max()) <= radius * (1 + 1e-5)
             assert bool((world.y * net(moved) <= before.maximum(torch.tensor(1e-4)) + 1e-4).all())
 
 
@@ -516,7 +518,6 @@ def test_a_wrong_attack_is_said_in_one_line_that_names_file_and_function(body: s
     assert str(error.value) == f"plugins/x.py: attack mine() {words}"
 
 
-@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="attacked() does not check the dtype; the network fails")
 def test_an_attack_that_returns_float64_is_no_traceback() -> None:
     try:
         every.under_attack(Linear(torch.ones(5)), small(), 60, [yours("return x.double()")])
@@ -524,7 +525,6 @@ def test_an_attack_that_returns_float64_is_no_traceback() -> None:
         assert str(error).startswith("plugins/x.py: attack mine() ")  # or it is accepted
 
 
-@pytest.mark.xfail(strict=True, reason="attacked() compares the result with the x that the attack itself has changed")
 def test_an_attack_that_works_in_place_neither_goes_too_far_nor_changes_the_world() -> None:
     world = small()
     world = replace(world, x_test=world.x_test.clone())
@@ -533,7 +533,325 @@ def test_an_attack_that_works_in_place_neither_goes_too_far_nor_changes_the_worl
     assert torch.equal(world.x_test, world.x)
 
 
-@pytest.mark.xfail(strict=True, raises=BadInput, reason="the slack of attacked() is less than float32 rounds x + δ by")
 def test_our_own_attack_is_not_called_too_far_for_how_float32_rounds() -> None:
     world = small(n=200)
     named.attacked(OURS[0], Linear(torch.ones(5)), 1000 + world.x, world.y, 0.1)
+
+
+# --- Worlds
+
+
+SOURCE = Plugin("world", "mine", lambda seed: None, "plugins/x.py")
+NAN = torch.full((60, 5), torch.nan)
+BROKEN: dict[str, tuple[dict[str, object], str]] = {
+    "a list": ({"x": [[1.0]]}, "x that is not a tensor of float32"),
+    "float64": ({"x_test": normal(0, 60, 5).double()}, "x_test that is not a tensor of float32"),
+    "one sample": ({"x": normal(0, 5)}, "x of the shape (5,); must be (samples, d)"),
+    "no samples": ({"x_test": normal(0, 0, 5)}, "x_test of the shape (0, 5); must be (samples, 5)"),
+    "another dimension": ({"x_test": normal(0, 60, 4)}, "x_test of the shape (60, 4); must be (samples, 5)"),
+    "columns of labels": ({"y": torch.ones(60, 1)}, "y of the shape (60, 1); must be (60,)"),
+    "too few labels": ({"y_test": torch.ones(59)}, "y_test of the shape (59,); must be (60,)"),
+    "nan": ({"x": NAN}, "x with numbers that are not finite"),
+    "labels 0 and 1": ({"y": labels(0, 60).relu()}, "labels y other than -1 and 1, or only one of them"),
+    "one label": ({"y_test": torch.ones(60)}, "labels y_test other than -1 and 1, or only one of them"),
+    "no radius": ({"radius": 0.0}, "the radius 0.0; must be a number > 0"),
+    "a radius of nan": ({"radius": math.nan}, "the radius nan; must be a number > 0"),
+    "another shape": ({"shape": (1, 2, 3)}, "the shape (1, 2, 3), but samples of 5 numbers"),
+    "a flat basis": ({"basis": torch.ones(5)}, "a basis of the shape (5,); must be (5, features)"),
+    "a basis of rows": ({"basis": torch.ones(4, 5)}, "a basis of the shape (4, 5); must be (5, features)"),
+    "S in another space": (
+        {"simple": torch.eye(4)[:1]},
+        "`simple` of the shape (1, 4); must be orthonormal rows (s, 5)",
+    ),
+    "S that is long": (
+        {"simple": 2 * torch.eye(5)[:1]},
+        "`simple` of the shape (1, 5); must be orthonormal rows (s, 5)",
+    ),
+    "a short mask": ({"simple": torch.ones(4).bool()}, "`simple` of the shape (4,); must be orthonormal rows (s, 5)"),
+}
+UNSEEN: dict[str, tuple[dict[str, object], str]] = {
+    "a radius of text": ({"radius": "0.5"}, "radius"),
+    "a shape that is a number": ({"shape": 5}, "shape"),
+    "a basis of float64": ({"basis": torch.eye(5).double()}, "basis"),  # `purity` fails
+    "a basis of nan": ({"basis": NAN[:5]}, "basis"),
+    "a basis that is a list": ({"basis": [1.0]}, "basis"),
+    "S of float64": ({"simple": torch.eye(5)[:1].double()}, "simple"),  # `reliance` fails
+    "S of nan": ({"simple": NAN[:1]}, "simple"),
+    "a mask of floats": ({"simple": torch.eye(5)[0]}, "simple"),
+    "a mask of integers": ({"simple": torch.arange(5)}, "simple"),  # taken for indices, multiplied as a mask
+    "an empty mask": ({"simple": torch.zeros(5).bool()}, "simple"),
+    "a mask as a row": ({"simple": torch.eye(5)[:1].bool()}, "simple"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_world_that_does_not_fit_is_said_in_one_line(what: str) -> None:
+    parts, words = BROKEN[what]
+    with pytest.raises(BadInput) as error:
+        checked(small(**parts), SOURCE)
+    assert str(error.value).startswith(f"plugins/x.py: world mine() has {words}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.xfail(strict=True, reason="checked() does not look at the type, dtype or finiteness of these parts")
+@pytest.mark.parametrize("what", UNSEEN)
+def test_a_world_whose_other_parts_are_of_a_wrong_kind_is_said_in_one_line(what: str) -> None:
+    parts, word = UNSEEN[what]
+    with pytest.raises(BadInput, match=rf"^plugins/x.py: world mine\(\) has .*{word}"):
+        checked(small(**parts), SOURCE)
+
+
+def test_a_world_that_fits_is_what_it_was() -> None:
+    for simple in (None, torch.eye(5)[[3]], torch.tensor([True, False, True, True, False])):
+        world = small(simple=simple, basis=normal(0, 5, 7), shape=(5, 1, 1), best_robust=0.5)
+        assert checked(world, SOURCE) is world
+    with pytest.raises(BadInput, match=r"^plugins/x.py: world mine\(\) must return .*World, not dict$"):
+        checked({}, SOURCE)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_the_part_in_s_is_the_projection(dtype: torch.dtype) -> None:
+    mask = torch.tensor([True, False, True, False, False])
+    simple = mask if dtype == torch.bool else torch.linalg.qr(normal(0, 5, 2)).Q.T
+    world, v = small(simple=simple), normal(1, 8, 5)
+    rows = world.simple_rows
+    on = world.on_simple(v)
+    torch.testing.assert_close(on @ rows.T, v @ rows.T)  # alike in S, and nothing else
+    torch.testing.assert_close(on.norm(dim=1), (v @ rows.T).norm(dim=1))
+
+
+# --- Stages, at a tiny scale
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
+    folder = tmp_path_factory.mktemp("drawn")
+    shutil.copy(ROOT / "params.yaml", folder)
+    set_params(folder / "params.yaml", TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        params = load(cross_data.CrossDataParams)
+        first, again = ({name: cross_data.draw(params, name) for name in ("sphere", "lms-5", "sparse")} for _ in "ab")
+    for name, world in first.items():
+        assert all(torch.equal(getattr(world, part), getattr(again[name], part)) for part in ("x", "y", "x_test"))
+    return first
+
+
+def test_every_drawn_world_is_a_world_and_its_s_tells_the_label(drawn: dict[str, World]) -> None:
+    for name, world in drawn.items():
+        assert checked(world, SOURCE) is world
+        along = world.y * (world.x @ world.simple[0])
+        assert float(along.mean()) > 0
+        if name == "lms-5":  # y U[γ, 1]
+            assert float(along.min()) >= 0.1 - 1e-5
+            assert float(along.max()) <= 1 + 1e-5
+        if world.basis is not None:
+            torch.testing.assert_close(world.basis.T @ world.basis, torch.eye(world.basis.shape[1]), atol=1e-5, rtol=0)
+    sphere = drawn["sphere"]
+    np.testing.assert_allclose(sphere.x.norm(dim=1), 10**0.5, rtol=1e-5)
+    assert torch.equal(sphere.x, sphere.x_test)
+    assert [world.net for world in drawn.values()] == ["two_layer", "two_layer", "symmetric"]
+
+
+def test_the_best_known_classifier_is_no_better_than_attacks_leave_it(drawn: dict[str, World]) -> None:
+    sphere = drawn["sphere"]
+    x, y = sphere.x.double(), sphere.y.double()
+    assert sphere.best_robust <= float((minimum(thm31(x, y), x, y).size > sphere.radius).double().mean())
+    slabs = drawn["lms-5"]  # it reads all coordinates; S alone is as far as the linear one says
+    assert slabs.best_robust >= float((slabs.y_test * (slabs.x_test @ slabs.simple[0]) > slabs.radius).double().mean())
+    assert all(0 < world.best_robust <= 1 for world in drawn.values())
+
+
+def same(a: World, b: World) -> None:
+    for f in fields(World):
+        one, other = getattr(a, f.name), getattr(b, f.name)
+        if isinstance(one, Tensor):
+            assert one.dtype == other.dtype
+            assert torch.equal(one, other)
+        else:
+            assert one == other or (math.isnan(one) and math.isnan(other))
+
+
+def test_worlds_and_networks_come_back_from_disk_as_they_were(
+    drawn: dict[str, World], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    set_params(tmp_path / "params.yaml", TINY | {"cross.training.updates": 3, "cross.seeds": [0, 10]})
+    monkeypatch.chdir(tmp_path)
+    p = load(cross_data.CrossDataParams).cross
+    mask = small(d=16, shape=(1, 4, 4), simple=torch.arange(16) < 8, net="cnn")  # neither a basis nor a best
+    for name, world in (drawn | {"mask": mask}).items():
+        cross.save(name, world)
+        there = cross.load(name, CPU)
+        same(world, there)
+        net = plugins.named("net", world.net)
+        made = [cross.train(p, name, world, net, plugins.named("remedy", r), s) for s in p.seeds for r in p.remedies]
+        cross.save_networks(name, [*made, replace(made[0], seed=7)])  # no longer asked for
+        again = cross.load_networks(p, name, there)
+        assert [each.about | {"spent": each.spent} for each in again] == [e.about | {"spent": e.spent} for e in made]
+        for before, after in zip(made, again, strict=True):
+            assert torch.equal(before.net(world.x_test), after.net(there.x_test))
+            pairs = zip(before.net.state_dict().items(), after.net.state_dict().items(), strict=True)
+            assert all(a[0] == b[0] and torch.equal(a[1], b[1]) for a, b in pairs)
+            assert isinstance(after.net, Average) == (before.remedy == "ensemble")
+
+
+def test_measured_rows_have_their_columns_and_agree_with_one_another(drawn: dict[str, World]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        p = load(cross_data.CrossDataParams).cross
+    p = p.model_copy(update={"training": p.training.model_copy(update={"updates": 30, "batch": 64})})
+    p = p.model_copy(update={"strength": p.strength.model_copy(update={"adversarial": 10})})
+    p = p.model_copy(update={"measure": p.measure.model_copy(update={"attacked": 10, "bracketed": 3})})
+    tables, world = cross.Tables([], [], [], []), drawn["lms-5"]
+    net = plugins.named("net", "two_layer")
+    made = [
+        cross.train(p, "w", world, net, plugins.named("remedy", r), s)
+        for r in ("nothing", "adversarial")
+        for s in (0, 1)
+    ]
+    assert len(list(cross.measure(p, world, made, tables))) == len(tables.networks) == 4
+    for part, columns in cross.COLUMNS.items():
+        assert set(pd.DataFrame(getattr(tables, part)).columns) <= set(columns)
+    attacks = pd.DataFrame(tables.attacks).set_index(["remedy", "seed", "attack"])["kept"]
+    for row in tables.networks:
+        one = attacks[row["remedy"], row["seed"]]
+        assert row["certified"] <= one["all"] <= one.min()
+        assert ("theta" in row) == (row["remedy"] == "adversarial")
+    vectors = pd.DataFrame(tables.vectors).set_index(["seed", "vector"])
+    assert set(vectors.index) == {(s, v) for s in (0, 1) for v in ("ascent", "z", "random", "other")}
+    np.testing.assert_allclose(vectors.xs("ascent", level="vector")["cosine"], 1, rtol=1e-5)
+    assert vectors.loc[(0, "other"), "cosine"] == pytest.approx(vectors.loc[(1, "other"), "cosine"])
+    assert len(tables.curves) == len(tables.vectors) * len(one_vector.SIZES)
+
+
+@pytest.mark.xfail(strict=True, reason="train() reads task.spent after its own check has sent 5 samples through")
+def test_the_cost_of_training_is_that_of_training_alone(drawn: dict[str, World]) -> None:
+    p = load(cross_data.CrossDataParams, ROOT / "params.yaml").cross
+    p = p.model_copy(update={"training": p.training.model_copy(update={"updates": 3, "batch": 10, "target": 0.0})})
+    nets, remedies = (plugins.named(*name) for name in (("net", "two_layer"), ("remedy", "nothing")))
+    assert cross.train(p, "sphere", drawn["sphere"], nets, remedies, 0).spent == 30
+
+
+# --- Tables and figures
+
+
+def measured(rows: list[tuple[str, str, str, int, float, float]]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Networks and attacks, from world, network, remedy, seed, robust accuracy and cost."""
+    table = pd.DataFrame(rows, columns=["world", "net", "remedy", "seed", "kept", "spent"])
+    attacks = table.drop(columns="spent").assign(attack="all", yours=0)
+    other = attacks.assign(attack="pgd", kept=attacks["kept"] + 0.1)
+    numbers = {"accuracy": 0.9, "certified": np.nan, "radius": 0.5, "reliance": 0.5, "best_robust": 0.95}
+    own = (table["net"] == "two_layer").astype(int)
+    return table.drop(columns="kept").assign(own=own, yours=1 - own, **numbers), pd.concat([attacks, other])
+
+
+def board() -> tuple[pd.DataFrame, pd.DataFrame]:
+    two = "two_layer"
+    return measured(
+        [("b", two, "nothing", 0, 0.2, 100), ("b", two, "nothing", 1, 0.4, 300), ("b", two, "sam", 0, 0.5, 400)]
+        + [("b", two, "sam", 1, 0.5, 400), ("a", two, "nothing", 0, 0.1, 10), ("a", two, "nothing", 1, 0.1, 10)]
+        + [("a", two, "sam", 0, 0.0, 80), ("a", two, "sam", 1, 0.2, 80), ("a", two, "only here", 0, 0.8, 10)]
+        + [("a", "mine", "nothing", 0, 0.7, 1000)]  # more robust than the world's own
+    )
+
+
+def test_the_leaderboard_has_the_numbers_that_a_hand_computes() -> None:
+    networks, attacks = board()
+    stronger = attacks[(attacks["attack"] == "all") & (attacks["remedy"] == "sam")].assign(
+        kept=lambda t: t["kept"] - 0.1
+    )
+    stronger = stronger[stronger["world"] == "b"]  # measured again, with an attack of yours
+    table = cross_tables.remedies(networks, pd.concat([attacks, stronger]))
+    assert [tuple(row) for row in table[["world", "net", "remedy"]].to_numpy()] == [
+        ("all worlds", "each world's own", "sam"),
+        ("all worlds", "each world's own", "nothing"),
+        ("b", "two_layer", "sam"),  # worlds in the order that they came in, the most robust first
+        ("b", "two_layer", "nothing"),
+        ("a", "two_layer", "only here"),
+        ("a", "mine", "nothing"),
+        ("a", "two_layer", "nothing"),
+        ("a", "two_layer", "sam"),
+    ]
+    np.testing.assert_allclose(table["robust"], [0.25, 0.2, 0.4, 0.3, 0.8, 0.7, 0.1, 0.1])
+    np.testing.assert_allclose(table["spread"], [0.1, 0.1, 0, 0.2, 0, 0, 0, 0.2], atol=1e-12)
+    np.testing.assert_allclose(table["gap"], 0.95 - table["robust"])
+    np.testing.assert_allclose(table["cost"], [4, 1, 2, 1, 1, 1, 1, 8])  # the mean of 2 and 8 is the geometric one
+    assert table["seeds"].tolist() == [2, 2, 2, 2, 1, 1, 2, 2]
+    assert table["yours"].tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
+    assert table["certified"].isna().all()
+
+
+def test_the_table_of_attacks_has_each_alone_and_no_network_twice() -> None:
+    _, attacks = board()
+    table = cross_tables.attacks(pd.concat([attacks, attacks.assign(kept=0.0)]))  # the first measurement counts
+    assert set(table["attack"]) == {"pgd"}
+    one = table[(table["world"] == "b") & (table["remedy"] == "nothing")]
+    assert one["kept"].tolist() == pytest.approx([0.4])
+    assert len(table) == 6
+
+
+def lines(worlds: int, told: str = "T2", half: float = 0.8) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """X1's rows: two seeds in each world, T_2 in every other."""
+    vectors, curves = [], []
+    for i in range(worlds):
+        names = ["ascent", "z", *[told] * (i % 2), "random", "other"]
+        for seed, name in ((seed, name) for seed in (0, 1) for name in names):
+            about = {"world": f"w{i}", "net": "two_layer", "remedy": "nothing", "seed": seed, "vector": name}
+            ends = {"half": half + seed, "uap_half": half, "random_half": math.inf}
+            vectors.append(about | {"needs": "", "told": int(name == told), "cosine": 0.5 + 0.2 * seed} | ends)
+            curves += [about | {"size": s, "accuracy": 1 / (1 + s)} for s in (0.0, 1.0, 4.0)]
+    return pd.DataFrame(curves), pd.DataFrame(vectors)
+
+
+def test_the_table_of_vectors_has_means_over_seeds_and_no_ascent() -> None:
+    table = cross_tables.vectors(lines(2)[1])
+    assert table["vector"].tolist() == ["z", "random", "other", "z", "T2", "random", "other"]
+    np.testing.assert_allclose(table["cosine"], 0.6)
+    np.testing.assert_allclose(table["half"], 1.3)
+    assert np.isinf(table["random_half"]).all()
+
+
+@pytest.fixture
+def _strict() -> Iterator[None]:
+    """No warning goes unseen, and no figure stays open."""
+    style.use(9.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+    plt.close("all")
+
+
+def shown(figure: Figure) -> list[plt.Axes]:
+    assert style.render(figure, "svg", 50).startswith(b"<?xml")
+    return [ax for ax in figure.axes if ax.get_visible()]
+
+
+@pytest.mark.usefixtures("_strict")
+@pytest.mark.parametrize("worlds", [1, 2, 6])
+@pytest.mark.parametrize("half", [0.8, math.inf])
+def test_one_vector_is_drawn_in_every_world(worlds: int, half: float) -> None:
+    curves, vectors = lines(worlds, half=half)
+    axes = shown(figures.one_vector(curves, cross_tables.vectors(vectors)))
+    assert [ax.get_title("left") for ax in axes] == [f"w{i}" for i in range(worlds)]
+    assert [len(ax.lines) for ax in axes] == [4 + i % 2 for i in range(worlds)]
+    assert axes[0].get_title("right") == "cosine of $z$ 0.60"
+    assert axes[0].get_xlim() == (0, min(2.5 * half, 4.0))
+    if worlds > 1:
+        assert axes[1].get_title("right") == "cosine of $z$ 0.60, $T_2$ 0.60"
+
+
+@pytest.mark.usefixtures("_strict")
+@pytest.mark.parametrize("worlds", [1, 2, 6])
+@pytest.mark.parametrize("certified", [0.1, math.nan])
+def test_remedies_are_drawn_in_every_world_on_its_own_network(worlds: int, certified: float) -> None:
+    rows = [(f"w{i}", "two_layer", r, s, 0.2 + 0.1 * s, 10) for i in range(worlds) for r in "xy" for s in (0, 1)]
+    rows += [("w0", "mine", "x", 0, 0.9, 10), ("w0", "two_layer", "z_z", 0, 0.1, 10)]
+    networks, attacks = measured([(w, n, {"x": "nothing"}.get(r, r), *rest) for w, n, r, *rest in rows])
+    table = cross_tables.remedies(networks.assign(certified=certified), attacks)
+    table.loc[table["world"] == f"w{worlds - 1}", "best"] = math.nan
+    axes = shown(figures.remedies(table))
+    assert [ax.get_title("left") for ax in axes] == [f"w{i}, radius 0.5" for i in range(worlds)]
+    assert [label.get_text() for label in axes[0].get_yticklabels()] == ["nothing", "y", "z z"]
+    [robust] = [each for each in axes[0].containers if each.get_label() == "under attack"]
+    np.testing.assert_allclose(robust.lines[0].get_xdata(), [0.25, 0.25, 0.1])  # 0.9 is another network's

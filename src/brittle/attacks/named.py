@@ -40,12 +40,13 @@ def nearest(net: nn.Module, x: Tensor, y: Tensor, radius: float) -> Tensor:
 
 def attacked(by: Plugin, net: nn.Module, x: Tensor, y: Tensor, radius: float) -> Tensor:
     """What one attack makes of the samples, checked: of their shape, within the radius."""  # (n, d)
-    moved = by(net, x, y, radius)
+    moved = by(net, x.clone(), y.clone(), radius)  # an attack that works in place changes its own copies
     if not isinstance(moved, Tensor) or moved.shape != x.shape:
         got = tuple(moved.shape) if isinstance(moved, Tensor) else type(moved).__name__
         raise by.wrong(f"must return inputs of the shape {tuple(x.shape)}, not {got}")
-    moved = moved.detach()
-    far = float((moved - x).norm(dim=1).max())
-    if not far <= radius * (1 + 1e-4):
-        raise by.wrong(f"moved a sample by {far:.4g}; at most {radius:.4g} is allowed")
+    moved = moved.detach().to(x)
+    far = (moved - x).norm(dim=1)
+    allowed = radius * (1 + 1e-4) + 4 * torch.finfo(x.dtype).eps * x.norm(dim=1)  # x + δ is rounded
+    if not bool((far <= allowed).all()):
+        raise by.wrong(f"moved a sample by {float(far.max()):.4g}; at most {radius:.4g} is allowed")
     return moved

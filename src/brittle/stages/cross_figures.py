@@ -8,17 +8,17 @@ from brittle import store
 from brittle.figures import cross as draw
 from brittle.figures import cross_tables, style
 from brittle.params.cross import CrossFigureParams
-from brittle.stages import cross
+from brittle.stages import cross_measure
 from brittle.stages.run import run
 
 
 def main(params: CrossFigureParams) -> None:
     style.use(params.figures.font_size)
-    ours, yours = (cross.Tables.load(whose) for whose in ("ours", "yours"))
+    ours, yours = (cross_measure.Tables.load(whose) for whose in ("ours", "yours"))
     # An empty table would make text of the columns of the other.
     both = {part: pd.concat([ours[part], yours[part]]) if len(yours[part]) else ours[part] for part in ours}
     vectors = cross_tables.vectors(both["vectors"])
-    probes = cross_tables.probes(both["networks"], cross.COMPARED)
+    probes = cross_tables.probes(both["networks"], cross_measure.COMPARED)
     remedies = cross_tables.remedies(both["networks"], both["attacks"])
     tables = {
         "vectors": vectors,

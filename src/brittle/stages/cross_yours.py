@@ -13,7 +13,7 @@ from brittle import device, plugins, store
 from brittle.params.base import BadInput
 from brittle.params.cross import Cross, CrossParams
 from brittle.plugins import Plugin
-from brittle.stages import cross
+from brittle.stages import cross, cross_measure
 from brittle.stages.progress import bar
 from brittle.stages.run import run
 from brittle.worlds.common import World, checked
@@ -23,7 +23,7 @@ def main(params: CrossParams) -> None:
     p = params.cross
     where = device.pick(params.device)
     plugins.load(files(p.plugins))
-    tables = cross.Tables([], [], [], [])
+    tables = cross_measure.Tables([], [], [], [])
     todo = {name: (there.to(where), list(jobs(p, name, there))) for name, there in worlds(p)}
     with bar(2 * sum(len(each) for _, each in todo.values()), "yours") as shown:
         for name, (there, wanted) in todo.items():
@@ -34,8 +34,8 @@ def main(params: CrossParams) -> None:
                 shown.update(1)
             if plugins.yours("attack"):
                 for each in ours:
-                    cross.attack(p, there, each, plugins.ours("attack") + plugins.yours("attack"), tables)
-            for _ in cross.measure(p, there, list(filter(None, trained)), tables, beside=ours):
+                    cross_measure.attack(p, there, each, plugins.ours("attack") + plugins.yours("attack"), tables)
+            for _ in cross_measure.measure(p, there, list(filter(None, trained)), tables, beside=ours):
                 shown.update(1)
     tables.save("yours")
 
@@ -70,7 +70,7 @@ def jobs(p: Cross, name: str, there: World) -> Iterator[tuple[Plugin, Plugin, in
     own = [plugins.named("remedy", remedy) for remedy in p.remedies]
     remedies = plugins.yours("remedy") if name in p.worlds else [*own, *plugins.yours("remedy")]
     pairs = [(standard, remedy) for remedy in remedies]
-    pairs += [(net, remedy) for net in plugins.yours("net") for remedy in own if remedy.name in cross.COMPARED]
+    pairs += [(net, remedy) for net in plugins.yours("net") for remedy in own if remedy.name in cross_measure.COMPARED]
     for net, remedy in dict.fromkeys(pairs):
         for seed in p.seeds:
             yield net, remedy, seed
