@@ -67,12 +67,14 @@ PROBES = Sheet(
 REMEDIES = Sheet(
     "X3",
     "The leaderboard of remedies",
-    "Every remedy in every world. Sort by any column; a remedy of your own takes its place among the others.",
+    "Every remedy in every world, the most robust first; sort by any column. Nothing: plain SGD. Adversarial: from "
+    "there, trained against PGD. Diverse: two networks with orthogonal input gradients. Noised: half of the samples "
+    "have S of others. The rest are what their names say. A remedy of your own takes its place among them.",
     [
         Column("world", "World", "where the network was trained"),
         Column("remedy", "Remedy", "what training did against brittleness"),
         Column("robust", "Robust", "accuracy under the strongest attack found at this radius", ".3f"),
-        Column("spread", "Spread", "of that: largest minus smallest over seeds", ".2g"),
+        Column("spread", "Spread", "of that: largest minus smallest over seeds", ".3f"),
         Column("best", "Best", "share that the best classifier known for this world provably keeps", ".3f"),
         Column("gap", "Gap", "best minus robust: what is left to win", ".3f"),
         Column("certified", "Certified", "share of the samples that are provably robust at this radius", ".3f"),

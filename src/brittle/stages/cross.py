@@ -88,9 +88,9 @@ def train(p: Cross, name: str, world: World, net: Plugin, remedy: Plugin, seed: 
     made = remedy(task)
     if not isinstance(made, nn.Module):
         raise remedy.wrong(f"must return a torch module, not {type(made).__name__}")
-    made = made.eval()
+    made, spent = made.eval(), task.spent
     _check_scores(made, world.x_test[:5], remedy)
-    return Trained(name, net.name, remedy.name, seed, made, task.spent, net.yours or remedy.yours)
+    return Trained(name, net.name, remedy.name, seed, made, spent, net.yours or remedy.yours)
 
 
 def _built(net: Plugin, shape: tuple[int, ...], seed: int) -> nn.Module:

@@ -86,7 +86,8 @@ class Task:
         sharpness: SAM's ρ. target 0: all updates, however small the loss.
         """
         plan, n = self.plan, len(self.x)
-        total, target = updates or plan.updates, plan.target if target is None else target
+        total = plan.updates if updates is None else updates
+        target = plan.target if target is None else target
         batch = min(plan.batch, n)
         learning = [p for p in net.parameters() if p.requires_grad]
         optimiser = torch.optim.SGD(learning, plan.lr, plan.momentum, weight_decay=weight_decay)

@@ -34,13 +34,6 @@ class World:
     def input_shape(self) -> tuple[int, ...]:
         return self.shape or (self.x.shape[1],)
 
-    @property
-    def simple_rows(self) -> Tensor | None:
-        """S as orthonormal rows."""  # (s, d)
-        if self.simple is None or self.simple.ndim == 2:
-            return self.simple
-        return torch.eye(len(self.simple), device=self.simple.device)[self.simple]
-
     def on_simple(self, v: Tensor) -> Tensor:
         """The part of vectors that is in S."""  # (n, d) -> (n, d)
         return v * self.simple if self.simple.ndim == 1 else v @ self.simple.T @ self.simple
@@ -66,15 +59,26 @@ def checked(world: object, source: Plugin) -> World:
             raise source.wrong(f"has {name} with numbers that are not finite")
         if name[0] == "y" and set(tensor.unique().tolist()) != {-1.0, 1.0}:
             raise source.wrong(f"has labels {name} other than -1 and 1, or only one of them")
-    if not 0 < world.radius < math.inf:
-        raise source.wrong(f"has the radius {world.radius}; must be a number > 0")
-    if world.shape and math.prod(world.shape) != d:
-        raise source.wrong(f"has the shape {world.shape}, but samples of {d} numbers")
-    if world.basis is not None and (world.basis.ndim != 2 or len(world.basis) != d):
-        raise source.wrong(f"has a basis of the shape {tuple(world.basis.shape)}; must be ({d}, features)")
-    if world.simple is not None:
-        rows = world.simple_rows
-        if rows.shape[1] != d or (rows @ rows.T - torch.eye(len(rows))).abs().max() > 1e-3:
-            shape = tuple(world.simple.shape)
-            raise source.wrong(f"has `simple` of the shape {shape}; must be orthonormal rows (s, {d}) or a mask ({d},)")
+    if not isinstance(world.radius, int | float) or not 0 < world.radius < math.inf:
+        raise source.wrong(f"has the radius {world.radius!r}; must be a number > 0")
+    if world.shape and (not isinstance(world.shape, tuple) or math.prod(world.shape) != d):
+        raise source.wrong(f"has the shape {world.shape!r}, but samples of {d} numbers")
+    if world.basis is not None and not (_real(world.basis) and world.basis.ndim == 2 and len(world.basis) == d):
+        raise source.wrong(f"has a basis that is not a finite tensor of float32 of the shape ({d}, features)")
+    if world.simple is not None and not _is_simple(world.simple, d):
+        shape = tuple(world.simple.shape) if isinstance(world.simple, Tensor) else type(world.simple).__name__
+        raise source.wrong(f"has `simple` of the shape {shape}; must be orthonormal rows (s, {d}) or a mask ({d},)")
     return world
+
+
+def _real(tensor: object) -> bool:
+    return isinstance(tensor, Tensor) and tensor.dtype == torch.float32 and bool(tensor.isfinite().all())
+
+
+def _is_simple(simple: object, d: int) -> bool:
+    """A mask of booleans, not all of them false, or orthonormal rows."""
+    if isinstance(simple, Tensor) and simple.dtype == torch.bool:
+        return simple.shape == (d,) and bool(simple.any())
+    if not _real(simple) or simple.ndim != 2 or simple.shape[1] != d or len(simple) == 0:
+        return False
+    return float((simple @ simple.T - torch.eye(len(simple))).abs().max()) <= 1e-3
