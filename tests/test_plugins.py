@@ -117,6 +117,7 @@ WRONG = {
     "an import that fails": ("import no_such_module", "cannot be read: ModuleNotFoundError: No module named 'no_such"),
     "no decorator": ("x = 1", "enters nothing; put one of @world, @net, @remedy, @attack before a function"),
     "the name of one of ours": ("@remedy\ndef sam(task): pass", "remedy sam() has the name of one of our own"),
+    "a name that is taken": ("@attack\ndef all(net, x, y, radius): pass", "attack all() has a name that is taken"),
     "too few arguments": ("@attack\ndef a(net, x): pass", "attack a() must be a function a(net, x, y, radius)"),
     "a class": ("@net\nclass Big: pass", "net Big() must be a function Big(shape, seed)"),
     "an exception": (

@@ -77,6 +77,8 @@ def _enter(kind: str, function: F) -> F:
     found = Plugin(kind, name, function, _loading)
     if not inspect.isfunction(function) or not _takes(function, len(arguments)):
         raise found.wrong(usage)
+    if name == "all":  # what tables call them together
+        raise found.wrong("has a name that is taken; choose another")
     before = ENTERED[kind].get(name)
     if before and (before.yours or found.yours):
         raise found.wrong(f"has the name of {before.file or 'one of our own'}; choose another")

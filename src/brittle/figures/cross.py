@@ -36,7 +36,7 @@ def one_vector(curves: pd.DataFrame, vectors: pd.DataFrame) -> Figure:
             line = here[here["vector"] == vector].groupby("size")["accuracy"].mean()
             if len(line):
                 ax.plot(line.index, line, **STYLES[style])
-        end = min(2.5 * known["uap_half"].iloc[0], here["size"].max())
+        end = min(2.5 * known["uap_half"].iloc[0], here["size"].max()) or here["size"].max()
         ax.set(title=world, ylim=(0, 1.03), xlim=(0, end))
         words = [f"$z$ {known.loc['z', 'cosine']:.2f}"]
         words += [f"$T_{told[1:]}$ {known.loc[told, 'cosine']:.2f}"] if told else []

@@ -122,15 +122,16 @@ def _step(
     value = loss()
     value.backward()
     if sharpness:
+        used = [p for p in learning if p.grad is not None]
         with torch.no_grad():
-            size = torch.stack([p.grad.norm() for p in learning]).norm().clamp(min=1e-12)
-            away = [sharpness / size * p.grad for p in learning]
-            for p, move in zip(learning, away, strict=True):
+            size = torch.stack([p.grad.norm() for p in used]).norm().clamp(min=1e-12)
+            away = [sharpness / size * p.grad for p in used]
+            for p, move in zip(used, away, strict=True):
                 p += move
             optimiser.zero_grad(set_to_none=True)
         loss().backward()
         with torch.no_grad():
-            for p, move in zip(learning, away, strict=True):
+            for p, move in zip(used, away, strict=True):
                 p -= move
     optimiser.step()
     return value.detach()
@@ -168,7 +169,9 @@ def weight_decay(task: Task) -> nn.Module:
 def dropout(task: Task) -> nn.Module:
     """Of the first layer's neurons (Srivastava et al. 2014)."""
     net = task.net()
-    first = next(m for m in net.modules() if isinstance(m, nn.Linear | nn.Conv2d))
+    first = next((m for m in net.modules() if isinstance(m, nn.Linear | nn.Conv2d)), None)
+    if first is None:
+        raise BadInput(f"dropout: the network {type(net).__name__} has no linear or convolutional layer to drop from")
     hook = first.register_forward_hook(lambda layer, x, out: drop(out, task.strength["dropout"], layer.training))
     task.fit(net)
     hook.remove()
