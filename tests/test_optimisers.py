@@ -313,7 +313,7 @@ def typical_c(x: Tensor, y: Tensor, trained: Deep) -> float:
 
 
 def test_descent_by_any_clock_reaches_the_network_of_flow() -> None:
-    x, y, net = problem(50, 50, [150], range(3), torch.float32)
+    x, y, net = problem(50, 50, [150], range(3), torch.float64)  # paths are compared, not how a CPU rounds
     how = {"loss": "exponential", "ln_target": LN_TARGET, "max_steps": 10_000}
     expected = c_of(x, y, Deep.of(flow.train(x, y, net.two_layer(), momentum=0.0, **how)[0]))
     for clock in (Fall(0.2), Relative(0.004), Constant(0.005)):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from brittle import plugins, store
 from brittle.attacks.pgd import pgd
 from brittle.nets.modules import Average
-from brittle.params.cross import Cross
+from brittle.params.cross import Cross, Strength
 from brittle.plugins import Plugin
 from brittle.stages import pictures
 from brittle.train.remedies import Plan, Task
@@ -71,6 +71,9 @@ def train(p: Cross, name: str, world: World, net: Plugin, remedy: Plugin, seed: 
         return None
     t, s = p.training, p.strength
     few = bool(world.shape)  # pictures take longer
+    strength = {name: getattr(s, name) for name in Strength.model_fields}
+    if few:
+        strength["adversarial"] = s.pictures_adversarial
     task = Task(
         world,
         build=lambda number: _built(net, world.input_shape, number),
@@ -82,7 +85,7 @@ def train(p: Cross, name: str, world: World, net: Plugin, remedy: Plugin, seed: 
             t.momentum,
             t.target,
         ),
-        strength=s.model_dump() | {"adversarial": s.pictures_adversarial if few else s.adversarial},
+        strength=strength,
         attack=lambda f, x, y, radius: x + pgd(f, x, y, "l2", radius, s.steps),
     )
     made = remedy(task)

@@ -69,7 +69,7 @@ def in_slabs(params: CrossDataParams, name: str) -> World:
         for n, part in ((p.samples.slabs, "train"), (p.samples.test, "test"))
     )
     linear = kind.first.pieces == 1
-    radius = p.radius.linear if linear else p.radius.slab
+    radius = {True: p.radius.linear, False: p.radius.slab}[linear]
     kept = f_star.smallest(kind, u_test, y_test).lower > radius
     return World(
         x=torch.from_numpy(u @ q),

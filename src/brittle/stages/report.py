@@ -35,7 +35,7 @@ def main(params: Headline) -> None:
             )
             for chapter in captions.CHAPTERS
         ],
-        params=_text("params.yaml"),
+        params=Path("params.yaml").read_text(encoding="utf-8"),
         versions=versions(),
         digests={path: hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] for path in inputs()},
     )
