@@ -305,6 +305,48 @@ def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return Repo(path)
 
 
+# The headline experiment and the grids of VYS Fig 1 and 2: a pipeline with branches and matrices in which DVC is quick.
+SMALL = [
+    "params",
+    "margin_data",
+    "margin_train",
+    "margin_attack",
+    "margin_figures",
+    "sweep_train",
+    "sweep_attack",
+    "widths_train",
+    "widths_attack",
+    "sweep_collect",
+    "sweep_figures",
+]
+
+
+@pytest.fixture(scope="session")
+def small(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """This repository with the stages SMALL alone, tiny, nothing run and nothing of the results."""
+    repo = fresh.copy(tmp_path_factory.mktemp("small") / "brittle")
+    set_params(repo.path / "params.yaml", TINY | {"d": 20, "width": 50, "seeds": [0, 1]})
+    yaml = YAML()
+    yaml.width = 4096
+    pipeline = yaml.load(repo.path / "dvc.yaml")
+    pipeline["stages"] = {name: pipeline["stages"][name] for name in SMALL}
+    yaml.dump(pipeline, repo.path / "dvc.yaml")
+    (repo.path / "dvc.lock").unlink()
+    for room in ("plots", "metrics"):
+        shutil.rmtree(repo.path / room)
+    repo.commit("a small pipeline")
+    return repo
+
+
+@pytest.fixture(scope="session")
+def small_reproduced(small: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """The same after `dvc repro`, committed."""
+    repo = small.copy(tmp_path_factory.mktemp("small-reproduced") / "brittle")
+    repo.run("dvc", "repro")
+    repo.commit("dvc repro")
+    return repo
+
+
 @pytest.fixture
 def repo(reproduced: Repo, tmp_path: Path) -> Repo:
     """A reproduced copy for one test to change."""
