@@ -1,0 +1,50 @@
+"""`python -m brittle.scale`: what `dvc repro` does, on many workers at once, with the same dvc.lock in the end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from brittle.params.base import BadInput, load
+from brittle.params.schema import Schema
+
+try:
+    from brittle.scale.run import Run, Stopped
+    from brittle.scale.workers import BATCH_SYSTEMS, Wanted, amounts
+except ModuleNotFoundError as error:  # without the extra [cluster]
+    sys.exit(f"{error.name} is missing: pip install -e '.[cluster]'")
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m brittle.scale", description=__doc__)
+    parser.add_argument("stages", nargs="*", help="only these, and what they depend on (as in `dvc repro`)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes or jobs (default: %(default)s)")
+    parser.add_argument("--threads", type=int, help="of a stage, here (default: as in `dvc repro`, for the same bytes)")
+    parser.add_argument("--resources", type=amounts, help="of each process here, like GPU=1,MEMORY=64GB")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that runs already: tcp://HOST:8786")
+    where.add_argument("--jobqueue", choices=BATCH_SYSTEMS, help="submit workers as jobs, as Dask's configuration says")
+    return parser.parse_args()
+
+
+def main() -> int:
+    try:
+        chosen = options()
+        for name in ("workers", "threads"):
+            if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
+                raise BadInput(f"--{name} {getattr(chosen, name)}: must be an integer ≥ 1")
+        load(Schema)  # before anything is touched
+        wanted = Wanted(chosen.workers, chosen.threads, chosen.scheduler, chosen.jobqueue, chosen.resources)
+        return Run(Path.cwd(), wanted).go(chosen.stages)
+    except BadInput as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

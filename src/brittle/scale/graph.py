@@ -1,0 +1,151 @@
+"""The pipeline as DVC sees it: what is out of date, in DVC's own order, and what each stage needs to run elsewhere."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dvc.dvcfile import PROJECT_FILE, ProjectFile
+from dvc.exceptions import DvcException
+from dvc.repo import Repo
+from dvc.repo.reproduce import get_active_graph, plan_repro
+from dvc.stage import PipelineStage
+from ruamel.yaml import YAML
+
+from brittle.params.base import BadInput
+from brittle.scale.room import Task, pack
+
+
+@dataclass(frozen=True)
+class Node:
+    """A stage that is out of date, or may be when the ones before it have run."""
+
+    name: str
+    upstream: tuple[str, ...]  # those of them that it waits for
+    resources: dict[str, float]
+    first: bool  # `meta: {home: true}` in dvc.yaml: here, before all others
+    task: Task | None  # None: it runs at home, because DVC's run cache cannot carry its results
+
+
+class Pipeline:
+    """dvc.yaml, dvc.lock and the files in Git, read once."""
+
+    def __init__(self, root: Path) -> None:
+        logging.getLogger("dvc").setLevel(logging.ERROR)
+        self.root = root
+        try:
+            self.repo = Repo(str(root))
+            self.graph = get_active_graph(self.repo.index.graph)
+            self.dvcfile = ProjectFile(self.repo, str(root / PROJECT_FILE))
+            self.locked = self.dvcfile.lockfile_contents.get("stages", {})
+        except DvcException as error:
+            raise BadInput(f"dvc.yaml: {error}") from None
+        self.producer = {out.fs_path: (out, stage) for stage in self.graph for out in stage.outs}
+
+    def out_of_date(self, targets: Iterable[str] = ()) -> list[Node]:
+        """In the order of `dvc repro`: what has changed, and all that comes after."""
+        order = self._planned(targets)
+        stale: set[PipelineStage] = set()
+        with self.repo.lock:
+            for stage in order:
+                if stale.intersection(self.graph.successors(stage)) or stage.changed():
+                    stale.add(stage)
+        home: set[PipelineStage] = set()
+        nodes = []
+        for stage in (stage for stage in order if stage in stale):
+            needed = [other for other in order if other in stale and self.graph.has_edge(stage, other)]
+            if _uncarried(stage) or home.intersection(needed):
+                home.add(stage)
+            task = None if stage in home else self._task(stage)
+            names = tuple(other.addressing for other in needed)
+            first = bool((stage.meta or {}).get("home"))
+            nodes.append(Node(stage.addressing, names, self._resources(stage), first, task))
+        return nodes
+
+    def _planned(self, targets: Iterable[str]) -> list[PipelineStage]:
+        try:
+            chosen = [stage for target in targets for stage in self.repo.stage.collect(target)]
+        except DvcException as error:
+            raise BadInput(f"{error}; `dvc stage list` names all stages") from None
+        return [stage for stage in plan_repro(self.graph, chosen or None) if isinstance(stage, PipelineStage)]
+
+    def _resources(self, stage: PipelineStage) -> dict[str, float]:
+        """A stage that reads `device` can use a GPU; what else it needs stands in dvc.yaml, `meta: {resources: …}`."""
+        reads = {key for dep in stage.deps for key in getattr(dep, "params", [])}
+        wanted = (stage.meta or {}).get("resources", {})
+        if not isinstance(wanted, dict) or not all(isinstance(amount, int | float) for amount in wanted.values()):
+            raise BadInput(f"dvc.yaml: stage {stage.addressing}: meta.resources = {wanted}: must be names with numbers")
+        return ({"GPU": 1.0} if "device" in reads else {}) | {name: float(amount) for name, amount in wanted.items()}
+
+    def _task(self, stage: PipelineStage) -> Task:
+        """All that a folder needs in which DVC can run this stage alone."""
+        feeding = list(self.graph.successors(stage))
+        files, cached = [], []
+        for dep in stage.deps:
+            inside = [out for path, (out, _) in self.producer.items() if out.use_cache and _overlap(path, dep.fs_path)]
+            cached += [dep.def_path if _within(dep.fs_path, out.fs_path) else out.def_path for out in inside]
+            covered = [Path(out.fs_path) for out in inside]
+            for path in self._files(Path(dep.fs_path)):
+                if not any(path.is_relative_to(out) for out in covered):
+                    files.append(path)
+        groups = {_group(other) for other in (stage, *feeding)}
+        contents = self.dvcfile.contents
+        stages = {name: definition for name, definition in contents["stages"].items() if name in groups}
+        names = [other.addressing for other in (stage, *feeding)]
+        files += [path for path in (self.root / "params.yaml", self.root / ".dvcignore") if path.exists()]
+        return Task(
+            stage=stage.addressing,
+            packed=pack(self.root, files),
+            pipeline=_yaml(contents | {"stages": stages}),
+            entries={name: self.locked[name] for name in names if name in self.locked},
+            cached=tuple(sorted(set(cached))),
+            uncached=tuple(out.def_path for out in stage.outs if not out.use_cache),
+        )
+
+    def _files(self, path: Path) -> list[Path]:
+        """The file, or what DVC sees in the folder."""
+        if not path.is_dir():
+            return [path] if path.is_file() else []
+        return [Path(name) for name in self.repo.dvcignore.find(self.repo.fs, str(path))]
+
+    def kept_for(self, nodes: Iterable[Node]) -> list[str]:
+        """Data and models that are up to date and that these stages read."""
+        making = {node.name for node in nodes}
+        made = {out.def_path for out, stage in self.producer.values() if stage.addressing in making}
+        return sorted({path for node in nodes if node.task for path in node.task.cached} - made)
+
+    def remotes(self) -> dict[str, Any]:
+        """The shared storage as .dvc/config in Git names it: never .dvc/config.local, which holds credentials."""
+        config = self.repo.config.load_one("repo")
+        return {"default": config["core"].get("remote"), "all": config["remote"]}
+
+    @property
+    def cache(self) -> str:
+        return self.repo.cache.legacy.path
+
+
+def _uncarried(stage: PipelineStage) -> bool:
+    """Outputs that are in Git but neither metrics nor plots: DVC never takes those from its run cache."""
+    return any(not (out.use_cache or out.metric or out.plot) for out in stage.outs)
+
+
+def _group(stage: PipelineStage) -> str:
+    return stage.name.partition("@")[0]
+
+
+def _within(path: str, folder: str) -> bool:
+    return Path(path).is_relative_to(folder)
+
+
+def _overlap(one: str, other: str) -> bool:
+    return _within(one, other) or _within(other, one)
+
+
+def _yaml(content: Any) -> str:
+    buffer = io.StringIO()
+    YAML(typ="safe", pure=True).dump(content, buffer)
+    return buffer.getvalue()

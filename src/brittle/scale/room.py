@@ -1,0 +1,193 @@
+"""One stage on a worker: in a folder of its own, with exactly what it depends on, by DVC itself.
+
+The folder (a *room*) is a DVC project of its own with that stage. Its cache is the workspace's where the worker sees
+the workspace, and otherwise the worker's, filled from and emptied into the DVC remote. Either way the result is an entry of
+DVC's run cache, from which the workspace's own `dvc repro` takes it. So no worker ever touches the workspace: one that
+dies leaves nothing there, half-written or otherwise, and DVC's locks are never contended.
+
+This module is sent to the workers as it is here; they need the same packages, not the same copy of this one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from distributed import Worker, WorkerPlugin, get_worker
+from ruamel.yaml import YAML
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+# The shell leads a process group; when the worker's end of the pipe closes, however the worker ended, all of it dies.
+GUARD = """exec 3<&0
+"$@" < /dev/null 3<&- & stage=$!
+{ read line <&3; kill -KILL 0; } > /dev/null 2>&1 &
+wait $stage"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A stage, and all that a folder needs in which DVC can run it."""
+
+    stage: str
+    packed: bytes = field(repr=False)  # the files of Git that it depends on
+    pipeline: str = field(repr=False)  # dvc.yaml: it and the stages that feed it
+    entries: dict[str, Any] = field(repr=False)  # their entries in dvc.lock
+    cached: tuple[str, ...]  # dependencies that come from the cache
+    uncached: tuple[str, ...]  # outputs that do not go there: metrics and tables
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What stages that come after need to know of one that has run."""
+
+    stage: str
+    entry: dict[str, Any] = field(repr=False)  # of dvc.lock
+    packed: bytes = field(repr=False)  # the uncached outputs
+    ran: bool  # or its result was in the run cache
+    seconds: float
+
+
+class StageFailed(Exception):
+    def __init__(self, stage: str, worker: str, code: int, log: str) -> None:
+        super().__init__(stage, worker, code, log)
+        self.stage, self.worker, self.code, self.log = stage, worker, code, log
+
+
+class Host(WorkerPlugin):
+    """What a worker has to know, whenever it joins: where the workspace is, and that it runs one stage at a time."""
+
+    name = "brittle"
+
+    def __init__(
+        self, root: Path, cache: str, token: str, remotes: dict[str, Any], environment: dict[str, str | None]
+    ) -> None:
+        self.root, self.cache, self.token = root, cache, token
+        self.remotes, self.environment = remotes, environment
+
+    async def setup(self, worker: Worker) -> None:
+        self.running: set[subprocess.Popen[str]] = set()
+        self.stopping = False
+        self.worker = worker
+        memory = worker.memory_manager.memory_limit or 0
+        await worker.set_resources(**({"STAGE": 1, "MEMORY": memory} | dict(worker.state.total_resources)))
+
+    @property
+    def shares(self) -> bool:
+        """Does this machine see the workspace?"""
+        mark = self.root / ".dvc/tmp/scale/token"
+        return mark.is_file() and mark.read_text(encoding="utf-8") == self.token
+
+    @property
+    def scratch(self) -> Path:
+        """Beside the worker's own folder, which goes when it goes: a cache and checkpoints for the next worker here."""
+        return Path(self.worker.local_directory).parent / "brittle"
+
+    def commands(self, task: Task, apart: bool) -> list[list[str]]:
+        repro = ["dvc", "repro", "--single-item"]
+        if apart:
+            return [[*repro, "--pull", task.stage], ["dvc", "push", "--quiet", "--run-cache", task.stage]]
+        checkout = [["dvc", "checkout", "--quiet", *task.cached]] if task.cached else []
+        return [*checkout, [*repro, task.stage]]
+
+    def config(self, apart: bool) -> str:
+        cache = self.scratch / "cache" if apart else self.cache
+        lines = ["[core]", "no_scm = true", "analytics = false", "check_update = false"]
+        if apart:
+            lines.append(f"remote = {self.remotes['default']}")
+        lines += ["[cache]", f"dir = {cache}", "type = reflink,hardlink,symlink,copy"]
+        for name, settings in self.remotes["all"].items() if apart else ():
+            lines += [f"['remote \"{name}\"']", *(f"{key} = {value}" for key, value in settings.items())]
+        return "\n".join(lines) + "\n"
+
+    def variables(self, apart: bool) -> dict[str, str]:
+        threads = dict.fromkeys(THREADS, str(self.worker.state.nthreads)) | self.environment
+        checkpoints = (self.scratch if apart else self.root) / ".checkpoints"
+        own = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+            "BRITTLE_CHECKPOINTS": str(checkpoints),
+            "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin while they wait starve the stage next door
+        }
+        return {key: value for key, value in (os.environ | threads | own).items() if value is not None}
+
+    def guarded(self, command: list[str], room: Path, environment: dict[str, str]) -> tuple[int, str]:
+        """Run it to its end, in a process group that dies with this worker; the exit code and all it printed."""
+        process = subprocess.Popen(
+            ["sh", "-c", GUARD, "sh", *command],
+            cwd=room,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self.running.add(process)
+        try:
+            if self.stopping:
+                self.signal(signal.SIGKILL)
+            printed = process.stdout.read()
+            return process.wait(), printed
+        finally:
+            self.running.discard(process)
+            process.stdin.close()
+
+    def signal(self, what: signal.Signals) -> None:
+        self.stopping = True
+        for process in list(self.running):
+            try:
+                os.killpg(process.pid, what)
+            except ProcessLookupError:
+                self.running.discard(process)
+
+
+def run(task: Task, apart: bool, *upstream: Outcome) -> Outcome:
+    """Make the room, run the stage in it, take from it what others need."""
+    host: Host = get_worker().plugins[Host.name]
+    begun = time.monotonic()
+    if not (apart or host.shares):
+        raise StageFailed(task.stage, host.worker.address, 2, f"{host.root}: this worker does not see the workspace\n")
+    room = Path(tempfile.mkdtemp(prefix="room-", dir=host.worker.local_directory))
+    try:
+        entries = task.entries | {outcome.stage: outcome.entry for outcome in upstream}
+        lock = io.StringIO()
+        YAML(typ="safe", pure=True).dump({"schema": "2.0", "stages": entries}, lock)
+        own = {".dvc/config": host.config(apart), "dvc.yaml": task.pipeline, "dvc.lock": lock.getvalue()}
+        for packed in (task.packed, *(outcome.packed for outcome in upstream), _zipped(own)):
+            zipfile.ZipFile(io.BytesIO(packed)).extractall(room)
+        log = ""
+        for command in host.commands(task, apart):
+            code, printed = host.guarded(command, room, host.variables(apart))
+            log += printed
+            if code:
+                raise StageFailed(task.stage, host.worker.address, code, log)
+        locked = YAML(typ="safe", pure=True).load(room / "dvc.lock")["stages"]
+        made = [file for path in task.uncached for file in (room / path, *(room / path).rglob("*")) if file.is_file()]
+        ran = f"Running stage '{task.stage}'" in log
+        return Outcome(task.stage, locked[task.stage], pack(room, made), ran, time.monotonic() - begun)
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def pack(root: Path, files: Iterable[Path]) -> bytes:
+    """The files in one piece, by their names below root."""
+    return _zipped({str(path.relative_to(root)): path.read_bytes() for path in files})
+
+
+def _zipped(files: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            archive.writestr(name, content)
+    return buffer.getvalue()

@@ -1,0 +1,111 @@
+"""Who does the work: processes of this machine, a Dask cluster that runs already, or jobs of a batch system."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import dask_jobqueue
+from dask.utils import parse_bytes
+from distributed import Client, Nanny, Scheduler, SpecCluster
+from distributed.deploy.cluster import Cluster
+from distributed.security import Security
+from distributed.system import MEMORY_LIMIT
+
+from brittle.params.base import BadInput
+from brittle.scale.room import THREADS
+
+BATCH_SYSTEMS = {
+    name.removesuffix("Cluster").lower(): getattr(dask_jobqueue, name)
+    for name in ("HTCondorCluster", "LSFCluster", "OARCluster", "PBSCluster", "SGECluster", "SLURMCluster")
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line says."""
+
+    workers: int
+    threads: int | None = None  # of a stage on this machine; otherwise as in `dvc repro`
+    scheduler: str | None = None
+    jobqueue: str | None = None
+    resources: dict[str, float] | None = None  # of each worker on this machine
+
+    @property
+    def environment(self) -> dict[str, str | None]:
+        """Threads of a stage, where they are not the worker's own: another number of them may round otherwise."""
+        if self.scheduler or self.jobqueue:
+            return {}
+        if self.threads:
+            return dict.fromkeys(THREADS, str(self.threads))
+        return {name: os.environ.get(name) for name in THREADS}
+
+
+@contextmanager
+def connected(wanted: Wanted) -> Iterator[Client]:
+    """A client of these workers. What was started here is stopped here."""
+    if wanted.scheduler:
+        try:
+            client = Client(wanted.scheduler, timeout=20)
+        except (OSError, ValueError) as error:
+            raise BadInput(f"--scheduler {wanted.scheduler}: nobody answers ({error})") from None
+        with client:
+            yield client
+        return
+    with _batch(wanted) if wanted.jobqueue else _processes(wanted) as cluster, Client(cluster) as client:
+        yield client
+
+
+def _batch(wanted: Wanted) -> Cluster:
+    """Jobs as Dask's configuration describes them: jobqueue.slurm in ~/.config/dask/jobqueue.yaml, for one."""
+    try:
+        cluster = BATCH_SYSTEMS[wanted.jobqueue]()
+    except (ValueError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise BadInput(
+            f"--jobqueue {wanted.jobqueue}: {reason} (in ~/.config/dask/jobqueue.yaml, jobqueue.{wanted.jobqueue})"
+        ) from None
+    cluster.scale(jobs=wanted.workers)
+    return cluster
+
+
+def _processes(wanted: Wanted) -> Cluster:
+    """Processes on this machine, behind keys that exist for this run alone: nobody else here can give them work."""
+    security = Security.temporary()
+    resources = {"MEMORY": MEMORY_LIMIT / wanted.workers} | (wanted.resources or {})
+    worker = {
+        "cls": Nanny,
+        "options": {
+            "host": "127.0.0.1",
+            "nthreads": 1,
+            "memory_limit": 0,  # a stage is a process of its own, which a worker's limit does not reach
+            "resources": resources,
+            "security": security,
+            "protocol": "tls://",
+            "silence_logs": logging.ERROR,
+        },
+    }
+    scheduler = {
+        "cls": Scheduler,
+        "options": {"host": "127.0.0.1", "protocol": "tls://", "security": security, "dashboard": False},
+    }
+    # Ctrl-C reaches every process of a terminal. Workers are to wait for what this one tells them.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        workers = {f"worker-{i}": worker for i in range(wanted.workers)}
+        return SpecCluster(workers, scheduler, security=security, silence_logs=logging.ERROR)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def amounts(text: str) -> dict[str, float]:
+    """GPU=1,MEMORY=64GB as numbers."""
+    try:
+        pairs = dict(part.split("=") for part in text.split(","))
+        return {name.strip(): float(parse_bytes(amount.strip())) for name, amount in pairs.items()}
+    except ValueError:
+        raise BadInput(f"--resources {text}: must be like GPU=1,MEMORY=64GB") from None
