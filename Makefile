@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env repro paper scoreboard test lint format bench lock clean
+.PHONY: help env repro paper scoreboard verify test lint format bench audit lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -38,6 +38,9 @@ paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experi
 scoreboard: env  ## write the scoreboard into README.md
 	python -m brittle.claims --readme
 
+verify: env  ## hash data, models and the DVC cache again, and name what is not as dvc.lock says
+	@python -m brittle.stages.verify
+
 test: env  ## all tests
 	pytest
 
@@ -56,6 +59,10 @@ bench: env  ## how fast: each benchmark against its named baseline, side by side
 	python benchmarks/sparse.py
 	python benchmarks/images.py
 
+audit:  ## ask PyPI for known vulnerabilities of the locked dependencies (needs the web; a package it cannot ask about fails)
+	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; "$(PYTHON)" -m venv "$$folder"; "$$folder/bin/pip" install --quiet pip-audit; \
+	"$$folder/bin/pip-audit" --strict --no-deps --disable-pip --requirement requirements.lock
+
 lock: ## resolve the dependencies anew into requirements.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
 	rm -rf .venv.lock && "$(PYTHON)" -m venv .venv.lock
 	.venv.lock/bin/pip install --quiet --editable '.[dev]'
@@ -64,4 +71,4 @@ lock: ## resolve the dependencies anew into requirements.lock (versions, not has
 	rm -rf .venv.lock
 
 clean:  ## remove the environment and checkpoints (never data, models or the DVC cache)
-	rm -rf .venv .venv.lock .checkpoints
+	rm -rf .venv .venv.lock .venv.s3* .checkpoints

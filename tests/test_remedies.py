@@ -325,3 +325,51 @@ def test_the_radius_of_adversarial_training_grows_in_the_first_half() -> None:
     t.attack = lambda net, x, y, radius: asked.append(radius) or x
     remedies.adversarial(t)
     np.testing.assert_allclose(asked, 0.15 * np.array([0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1, 1]), atol=1e-12)
+
+
+# --- Stopped and resumed
+
+
+class Stopped(Exception):
+    pass
+
+
+class Memory:
+    """Keeps one training's state; stops it just after the one that it was told to keep."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.asked, self.saved = at, 0, None
+
+    def load(self, names: tuple[str, ...]) -> dict[str, np.ndarray] | None:
+        if self.saved is not None:
+            assert set(names) <= set(self.saved)
+        return self.saved
+
+    def due(self) -> bool:
+        if self.saved is not None and self.asked == self.at + 1:
+            raise Stopped
+        self.asked += 1
+        return self.asked == self.at + 1
+
+    def save(self, arrays: dict[str, np.ndarray]) -> None:
+        self.saved = {name: array.copy() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_a_training_that_was_stopped_goes_on_to_the_same_network(name: str) -> None:
+    def run(keeper: Callable[[int], Memory] | None = None) -> tuple[Task, Tensor]:
+        t = task(updates=60, target=0.005)
+        t.keeper = keeper
+        return t, weights(getattr(remedies, name)(t))
+
+    whole, expected = run()
+    for fit in range(whole.fits):
+        for update in (0, 4, 9, 17):  # at the start, within a pass, between two, at the end of one
+            kept = [Memory(update if number == fit else 10**6) for number in range(whole.fits)]
+            with pytest.raises(Stopped):
+                run(kept.__getitem__)
+            kept[fit].at = 10**6
+            for _ in range(2):  # the second time everything is done already
+                again, found = run(kept.__getitem__)
+                assert torch.equal(found, expected)
+                assert again.spent == whole.spent

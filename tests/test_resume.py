@@ -28,7 +28,7 @@ MARGIN_OUTPUTS = ["models/margin.safetensors", "plots/margin_training.csv"]
 
 @dataclass(frozen=True)
 class Case:
-    data: str  # the stage before
+    before: list[str]  # the stages before
     stage: list[str]
     settings: dict[str, object]
     outputs: list[str]
@@ -37,7 +37,8 @@ class Case:
         folder.mkdir()
         shutil.copy(ROOT / "params.yaml", folder)
         set_params(folder / "params.yaml", self.settings)
-        subprocess.run([sys.executable, "-m", f"brittle.stages.{self.data}"], cwd=folder, env=ENV, check=True)
+        for stage in self.before:
+            subprocess.run([sys.executable, "-m", *f"brittle.stages.{stage}".split()], cwd=folder, env=ENV, check=True)
         return folder
 
     def whole(self, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -57,33 +58,53 @@ class Case:
 
 
 FLOW = Case(
-    "margin_data",
+    ["margin_data"],
     ["margin_train"],
     MARGIN | {"margin.log10_target": -1000, "margin.flow.momentum": 0.0},
     MARGIN_OUTPUTS,
 )
 PROTOCOL = Case(
-    "margin_data",
+    ["margin_data"],
     ["margin_train"],
     MARGIN | {"margin.method": "protocol", "margin.protocol.every": 20},
     MARGIN_OUTPUTS,
 )
 SGD = Case(
-    "slabs_data",
+    ["slabs_data"],
     ["slabs_train", "fcn-30-2"],
     TINY
     | {"slabs.models": ["fcn-30-2"], "slabs.skip": [], "slabs.training.epochs": 1200, "slabs.training.target": 0.0},
     ["models/slabs/fcn-30-2.safetensors"],
 )
+CROSS = TINY | {"cross.worlds": ["lms-5"], "cross.remedies": ["dropout", "adversarial", "ensemble", "nothing"]}
+REMEDIES = Case(
+    ["cross_data"],
+    ["cross_train", "lms-5"],
+    CROSS | {"cross.training.updates": 3000, "cross.training.target": 0.0, "cross.seeds": [0]},
+    ["models/cross/lms-5.safetensors", "plots/cross/lms-5.csv"],
+)
+PROBES = Case(
+    ["cross_data", "cross_train lms-5"],
+    ["cross_probe"],
+    CROSS | {"cross.measure.attacked": 20, "cross.measure.bracketed": 10},
+    [f"plots/cross_ours_{part}.csv" for part in ("networks", "attacks", "vectors", "curves")],
+)
 
 
 @pytest.mark.parametrize(
     ("case", "blow"),
-    [(FLOW, signal.SIGKILL), (PROTOCOL, signal.SIGTERM), (SGD, signal.SIGKILL)],
-    ids=["flow", "protocol", "sgd"],
+    [
+        (FLOW, signal.SIGKILL),
+        (PROTOCOL, signal.SIGTERM),
+        (SGD, signal.SIGKILL),
+        (REMEDIES, signal.SIGTERM),
+        (PROBES, signal.SIGKILL),
+    ],
+    ids=["flow", "protocol", "sgd", "remedies", "probes"],
 )
-def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, case: Case, blow: signal.Signals) -> None:
-    whole, killed = case.prepared(tmp_path / "whole"), case.prepared(tmp_path / "killed")
+def test_a_killed_stage_goes_on_to_the_same_bytes(tmp_path: Path, case: Case, blow: signal.Signals) -> None:
+    whole = case.prepared(tmp_path / "whole")
+    killed = Path(shutil.copytree(whole, tmp_path / "killed"))
     case.whole(whole)
 
     stage = case.begun(killed)
@@ -91,7 +112,7 @@ def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, case: Case,
     assert stage.poll() is None, "the stage ended before it could be killed"
     stage.send_signal(blow)
     stage.wait()
-    assert not (killed / "models").exists()
+    assert not any((killed / name).exists() for name in case.outputs)
 
     again = case.whole(killed)
     assert again.stderr.startswith(f"going on from .checkpoints/{case.stage[0]}-")

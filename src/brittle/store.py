@@ -28,7 +28,7 @@ PathLike = str | os.PathLike[str]
 def replacing(path: PathLike) -> Iterator[Path]:
     """A temporary path beside `path` that becomes `path` if and only if the block succeeds."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # a stage that outlived its DVC may write it, too
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -68,7 +68,8 @@ def load_tensors(path: PathLike, shapes: Mapping[str, str], **sizes: int) -> dic
     """Tensors by name, each with its axes: `"s m d"`, one letter a size, some fixed by `sizes`; or `"..."`."""
     try:
         tensors = load_file(existing(path))
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
+    # The last two: numbers that numpy does not know, as bfloat16.
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{path}: is not a complete safetensors file ({error}); remove it and run `dvc repro`") from None
     _having(path, shapes, tensors.keys(), "tensor")
     for name, axes in shapes.items():

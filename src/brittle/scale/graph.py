@@ -61,16 +61,17 @@ class Pipeline:
             if _uncarried(stage) or home.intersection(needed):
                 home.add(stage)
             task = None if stage in home else self._task(stage)
-            names = tuple(other.addressing for other in needed)
+            names = tuple(other.name for other in needed)
             first = bool((stage.meta or {}).get("home"))
-            nodes.append(Node(stage.addressing, names, self._resources(stage), first, task))
+            nodes.append(Node(stage.name, names, self._resources(stage), first, task))
         return nodes
 
     def _planned(self, targets: Iterable[str]) -> list[PipelineStage]:
         try:
-            chosen = [stage for target in targets for stage in self.repo.stage.collect(target)]
+            names = {stage.name for target in targets for stage in self.repo.stage.collect(target)}
         except DvcException as error:
             raise BadInput(f"{error}; `dvc stage list` names all stages") from None
+        chosen = [stage for stage in self.graph if stage.name in names]  # equal stages are not the same
         return [stage for stage in plan_repro(self.graph, chosen or None) if isinstance(stage, PipelineStage)]
 
     def _resources(self, stage: PipelineStage) -> dict[str, float]:
@@ -78,7 +79,7 @@ class Pipeline:
         reads = {key for dep in stage.deps for key in getattr(dep, "params", [])}
         wanted = (stage.meta or {}).get("resources", {})
         if not isinstance(wanted, dict) or not all(isinstance(amount, int | float) for amount in wanted.values()):
-            raise BadInput(f"dvc.yaml: stage {stage.addressing}: meta.resources = {wanted}: must be names with numbers")
+            raise BadInput(f"dvc.yaml: stage {stage.name}: meta.resources = {wanted}: must be names with numbers")
         return ({"GPU": 1.0} if "device" in reads else {}) | {name: float(amount) for name, amount in wanted.items()}
 
     def _task(self, stage: PipelineStage) -> Task:
@@ -95,10 +96,10 @@ class Pipeline:
         groups = {_group(other) for other in (stage, *feeding)}
         contents = self.dvcfile.contents
         stages = {name: definition for name, definition in contents["stages"].items() if name in groups}
-        names = [other.addressing for other in (stage, *feeding)]
+        names = [other.name for other in (stage, *feeding)]
         files += [path for path in (self.root / "params.yaml", self.root / ".dvcignore") if path.exists()]
         return Task(
-            stage=stage.addressing,
+            stage=stage.name,
             packed=pack(self.root, files),
             pipeline=_yaml(contents | {"stages": stages}),
             entries={name: self.locked[name] for name in names if name in self.locked},
@@ -115,7 +116,7 @@ class Pipeline:
     def kept_for(self, nodes: Iterable[Node]) -> list[str]:
         """Data and models that are up to date and that these stages read."""
         making = {node.name for node in nodes}
-        made = {out.def_path for out, stage in self.producer.values() if stage.addressing in making}
+        made = {out.def_path for out, stage in self.producer.values() if stage.name in making}
         return sorted({path for node in nodes if node.task for path in node.task.cached} - made)
 
     def remotes(self) -> dict[str, Any]:

@@ -1,16 +1,16 @@
 """One stage on a worker: in a folder of its own, with exactly what it depends on, by DVC itself.
 
 The folder (a *room*) is a DVC project of its own with that stage. Its cache is the workspace's where the worker sees
-the workspace, and otherwise the worker's, filled from and emptied into the DVC remote. Either way the result is an entry of
-DVC's run cache, from which the workspace's own `dvc repro` takes it. So no worker ever touches the workspace: one that
-dies leaves nothing there, half-written or otherwise, and DVC's locks are never contended.
-
-This module is sent to the workers as it is here; they need the same packages, not the same copy of this one.
+the workspace, and otherwise the worker's, filled from and emptied into the DVC remote. Either way the result is an
+entry of DVC's run cache, from which the workspace's own `dvc repro` takes it. So no worker ever touches the workspace:
+one that dies leaves nothing there, half-written or otherwise, and DVC's locks are never contended.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import signal
@@ -29,6 +29,7 @@ from ruamel.yaml import YAML
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # The shell leads a process group; when the worker's end of the pipe closes, however the worker ended, all of it dies.
+DVC = "import json, sys; from dvc.cli import main; sys.exit(next(filter(None, map(main, json.loads(sys.argv[1]))), 0))"
 GUARD = """exec 3<&0
 "$@" < /dev/null 3<&- & stage=$!
 { read line <&3; kill -KILL 0; } > /dev/null 2>&1 &
@@ -72,10 +73,13 @@ class Host(WorkerPlugin):
     def __init__(
         self, root: Path, cache: str, token: str, remotes: dict[str, Any], environment: dict[str, str | None]
     ) -> None:
+        self.version = version()
         self.root, self.cache, self.token = root, cache, token
         self.remotes, self.environment = remotes, environment
 
     async def setup(self, worker: Worker) -> None:
+        if self.version != version():
+            raise RuntimeError(f"{worker.address} has another version of brittle; install the same one there")
         self.running: set[subprocess.Popen[str]] = set()
         self.stopping = False
         self.worker = worker
@@ -94,11 +98,12 @@ class Host(WorkerPlugin):
         return Path(self.worker.local_directory).parent / "brittle"
 
     def commands(self, task: Task, apart: bool) -> list[list[str]]:
-        repro = ["dvc", "repro", "--single-item"]
+        """Of DVC, one after the other."""
         if apart:
-            return [[*repro, "--pull", task.stage], ["dvc", "push", "--quiet", "--run-cache", task.stage]]
-        checkout = [["dvc", "checkout", "--quiet", *task.cached]] if task.cached else []
-        return [*checkout, [*repro, task.stage]]
+            pull = ["repro", "--single-item", "--pull", task.stage]
+            return [pull, ["push", "--quiet", "--run-cache", task.stage]]
+        checkout = [["checkout", "--quiet", *task.cached]] if task.cached else []
+        return [*checkout, ["repro", "--single-item", task.stage]]
 
     def config(self, apart: bool) -> str:
         cache = self.scratch / "cache" if apart else self.cache
@@ -152,6 +157,11 @@ class Host(WorkerPlugin):
                 self.running.discard(process)
 
 
+def version() -> str:
+    """Of this module: both ends of a task must agree on what it means."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
 def run(task: Task, apart: bool, *upstream: Outcome) -> Outcome:
     """Make the room, run the stage in it, take from it what others need."""
     host: Host = get_worker().plugins[Host.name]
@@ -166,12 +176,10 @@ def run(task: Task, apart: bool, *upstream: Outcome) -> Outcome:
         own = {".dvc/config": host.config(apart), "dvc.yaml": task.pipeline, "dvc.lock": lock.getvalue()}
         for packed in (task.packed, *(outcome.packed for outcome in upstream), _zipped(own)):
             zipfile.ZipFile(io.BytesIO(packed)).extractall(room)
-        log = ""
-        for command in host.commands(task, apart):
-            code, printed = host.guarded(command, room, host.variables(apart))
-            log += printed
-            if code:
-                raise StageFailed(task.stage, host.worker.address, code, log)
+        command = [sys.executable, "-c", DVC, json.dumps(host.commands(task, apart))]
+        code, log = host.guarded(command, room, host.variables(apart))
+        if code:
+            raise StageFailed(task.stage, host.worker.address, code, log)
         locked = YAML(typ="safe", pure=True).load(room / "dvc.lock")["stages"]
         made = [file for path in task.uncached for file in (room / path, *(room / path).rglob("*")) if file.is_file()]
         ran = f"Running stage '{task.stage}'" in log
@@ -183,6 +191,11 @@ def run(task: Task, apart: bool, *upstream: Outcome) -> Outcome:
 def pack(root: Path, files: Iterable[Path]) -> bytes:
     """The files in one piece, by their names below root."""
     return _zipped({str(path.relative_to(root)): path.read_bytes() for path in files})
+
+
+def unpack(packed: bytes) -> dict[str, bytes]:
+    archive = zipfile.ZipFile(io.BytesIO(packed))
+    return {name: archive.read(name) for name in archive.namelist()}
 
 
 def _zipped(files: dict[str, str | bytes]) -> bytes:

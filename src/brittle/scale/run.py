@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import signal
@@ -51,7 +52,7 @@ class Run:
         if not self._plan(targets):
             print("Data and pipelines are up to date.")
             return 0
-        with self._interruptible(), connected(self.wanted) as client:
+        with connected(self.wanted) as client, self._interruptible():
             self._submit(client)
             try:
                 self._watch(client)
@@ -98,7 +99,7 @@ class Run:
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         offered = [worker["resources"] for worker in workers]
         for node in self.nodes.values():
-            if node.task is None or self._blocked(node):
+            if node.task is None or self._over(node.name):
                 continue
             self.futures[node.name] = client.submit(
                 room.run,
@@ -125,7 +126,7 @@ class Run:
     def _watch(self, client: Client) -> None:
         times = self._times()
         with bar(1.0, "") as shown:
-            while len(self.home) + len(self.failed) + len(self._stopped()) < len(self.nodes):
+            while any(name not in self.home and not self._over(name) for name in self.nodes):
                 for name, future in self.futures.items():
                     if name not in self.done and name not in self.failed and future.done():
                         self._ended(name, future, times)
@@ -141,6 +142,8 @@ class Run:
             tqdm.write(f"{outcome.seconds:8.1f} s  {name}{'' if outcome.ran else '  (from the run cache)'}")
             if outcome.ran:
                 times[name] = outcome.seconds
+            if self.apart:
+                self._receive(outcome)
             return
         error = future.exception() if future.status == "error" else "the cluster gave it up"
         if isinstance(error, room.StageFailed):
@@ -153,6 +156,12 @@ class Run:
             self.failed[name] = f"{error}\n"
         if name in self.failed:
             tqdm.write(f"  failed    {name}")
+
+    def _receive(self, outcome: room.Outcome) -> None:
+        """Metrics and tables into the cache, from which DVC will restore them: `dvc push` leaves those to Git."""
+        for content in room.unpack(outcome.packed).values():
+            md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+            store.save_bytes(Path(self.pipeline.cache) / "files/md5" / md5[:2] / md5[2:], content)
 
     def _bring(self) -> None:
         """The next stages in DVC's order into the workspace, by DVC: from the run cache, or by running them here."""
@@ -170,17 +179,21 @@ class Run:
             else:
                 self.home.update(names)
                 self.done.update(names)
-        stopped = self._stopped()
+            for name in names:
+                if self.nodes[name].task and f"Running stage '{name}'" in log:
+                    tqdm.write(f"            {name}: ran again here, its result was not in the run cache")
         batch: list[str] = []
         for name, node in self.nodes.items():
-            if name in self.home or name in self.failed or name in stopped:
+            if name in self.home or self._over(name):
                 continue
             if node.task is None and not batch and all(other in self.home for other in node.upstream):
                 batch = [name]
             if name not in self.done or len(batch) == TOGETHER:
                 break
             batch.append(name)
-        if batch:
+        # Each command of DVC takes a second to start: not for one stage, while workers have more to do.
+        busy = any(name not in self.done and not self._over(name) for name in self.futures)
+        if len(batch) == TOGETHER or (batch and not busy) or (batch and self.nodes[batch[0]].task is None):
             pull = ["--pull"] if self.apart else []
             self.coming = batch, self._dvc("repro", "--single-item", *pull, *batch)
 
@@ -191,7 +204,7 @@ class Run:
         keys = {key for keys in client.processing().values() for key in keys}
         running = [name for name, future in self.futures.items() if future.key in keys and name not in self.done]
         running += [name for name in self.coming[0] if self.nodes[name].task is None] if self.coming else []
-        gone = self.done | set(self.failed) | self._stopped()
+        gone = self.done.union(self.failed, self._stopped())
         left = {name: node.upstream for name, node in self.nodes.items() if name not in gone}
         known = [times[name] for name in self.nodes if name in times]
         typical = sum(known) / len(known) if known else GUESS
@@ -225,7 +238,7 @@ class Run:
             lines = log.strip().splitlines()
             print(f"\nstage {name} failed (all it said: {file.relative_to(self.root)}):", file=sys.stderr)
             print("\n".join(f"    {line}" for line in lines[-SHOWN:]), file=sys.stderr)
-        if stopped := [name for name in self.nodes if name in self._stopped()]:
+        if stopped := self._stopped():
             print(f"\nnot run, because they need what failed: {', '.join(stopped)}", file=sys.stderr)
         elapsed = time.monotonic() - self.begun
         print(f"{len(self.home)} of {len(self.nodes)} stages in {elapsed:.0f} s")
@@ -241,13 +254,12 @@ class Run:
                 todo += self.nodes[other].upstream
         return found
 
-    def _blocked(self, node: Node) -> bool:
-        return node.name in self.failed or not self._before(node.name).isdisjoint(self.failed)
+    def _over(self, name: str) -> bool:
+        """It has failed, or something before it has."""
+        return bool(self.failed) and (name in self.failed or not self._before(name).isdisjoint(self.failed))
 
-    def _stopped(self) -> set[str]:
-        if not self.failed:
-            return set()
-        return {name for name, node in self.nodes.items() if name not in self.failed and self._blocked(node)}
+    def _stopped(self) -> list[str]:
+        return [name for name in self.nodes if name not in self.failed and self._over(name)]
 
     def _times(self) -> dict[str, float]:
         """How long each stage took when it last ran on a cluster."""
@@ -269,12 +281,14 @@ class Run:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """SIGTERM, with which batch systems end a job, is taken as Ctrl-C."""
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        """Ctrl-C and SIGTERM, with which batch systems end a job, are the same."""
+        blows = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(blow, signal.default_int_handler) for blow in blows]
         try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for blow, handler in zip(blows, before, strict=True):
+                signal.signal(blow, handler)
             (self.folder / "token").unlink(missing_ok=True)
 
 

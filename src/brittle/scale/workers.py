@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import dask_jobqueue
 from dask.utils import parse_bytes
 from distributed import Client, Nanny, Scheduler, SpecCluster
 from distributed.deploy.cluster import Cluster
@@ -19,10 +18,7 @@ from distributed.system import MEMORY_LIMIT
 from brittle.params.base import BadInput
 from brittle.scale.room import THREADS
 
-BATCH_SYSTEMS = {
-    name.removesuffix("Cluster").lower(): getattr(dask_jobqueue, name)
-    for name in ("HTCondorCluster", "LSFCluster", "OARCluster", "PBSCluster", "SGECluster", "SLURMCluster")
-}
+BATCH_SYSTEMS = ("htcondor", "lsf", "oar", "pbs", "sge", "slurm")
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ def connected(wanted: Wanted) -> Iterator[Client]:
     """A client of these workers. What was started here is stopped here."""
     if wanted.scheduler:
         try:
-            client = Client(wanted.scheduler, timeout=20)
+            client = Client(wanted.scheduler)
         except (OSError, ValueError) as error:
             raise BadInput(f"--scheduler {wanted.scheduler}: nobody answers ({error})") from None
         with client:
@@ -62,8 +58,11 @@ def connected(wanted: Wanted) -> Iterator[Client]:
 
 def _batch(wanted: Wanted) -> Cluster:
     """Jobs as Dask's configuration describes them: jobqueue.slurm in ~/.config/dask/jobqueue.yaml, for one."""
+    import dask_jobqueue  # not earlier: it takes Ctrl-C for itself
+
+    kinds = {name.removesuffix("Cluster").lower(): name for name in dir(dask_jobqueue) if name.endswith("Cluster")}
     try:
-        cluster = BATCH_SYSTEMS[wanted.jobqueue]()
+        cluster = getattr(dask_jobqueue, kinds[wanted.jobqueue])()
     except (ValueError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise BadInput(
@@ -86,7 +85,7 @@ def _processes(wanted: Wanted) -> Cluster:
             "resources": resources,
             "security": security,
             "protocol": "tls://",
-            "silence_logs": logging.ERROR,
+            "silence_logs": logging.CRITICAL,
         },
     }
     scheduler = {
@@ -97,7 +96,7 @@ def _processes(wanted: Wanted) -> Cluster:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         workers = {f"worker-{i}": worker for i in range(wanted.workers)}
-        return SpecCluster(workers, scheduler, security=security, silence_logs=logging.ERROR)
+        return SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL)
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -1,11 +1,13 @@
-"""What the stages across the papers share: worlds and networks on disk, and one remedy in one world."""
+"""What the stages across the papers share: worlds and networks on disk, one remedy in one world, and checkpoints."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,10 +20,12 @@ from brittle.nets.modules import Average
 from brittle.params.cross import Cross, Strength
 from brittle.plugins import Plugin
 from brittle.stages import pictures
+from brittle.stages.progress import Checkpoint, fingerprint
 from brittle.train.remedies import Plan, Task
 from brittle.worlds.common import World
 
 Row = dict[str, object]
+T = TypeVar("T")
 
 # --- Worlds on disk
 
@@ -45,6 +49,44 @@ def load(name: str, where: torch.device) -> World:
     return World(**{key: torch.from_numpy(array) for key, array in arrays.items()}, **words).to(where)
 
 
+# --- Checkpoints
+
+
+class Kept:
+    """What a stage has done in one world, in checkpoints that go when its outputs are written.
+
+    Of trainings each has its own; what was measured, in numbers and words, is in one.
+    """
+
+    def __init__(self, stage: str, there: World, *parts: object) -> None:
+        whole = (getattr(there, f.name) for f in fields(there))
+        arrays = (part.cpu().numpy() if isinstance(part, Tensor) else part for part in whole)
+        self.stage, self.name = stage, fingerprint(*arrays, str(there.x.device), *parts)
+        self.trainings: list[Checkpoint] = []
+        self.measured = Checkpoint(stage, self.name)
+        saved = self.measured.load(["found"])
+        self.found = json.loads(saved["found"].tobytes()) if saved else {}
+
+    def training(self, *parts: object) -> Checkpoint:
+        self.trainings.append(Checkpoint(self.stage, fingerprint(self.name, *parts)))
+        return self.trainings[-1]
+
+    def once(self, what: str, find: Callable[[], T]) -> T:
+        """What was found under this name before it was stopped, or what is found now."""
+        if what not in self.found:
+            self.found[what] = find()
+            if self.measured.due():
+                self.save()
+        return self.found[what]
+
+    def save(self) -> None:
+        self.measured.save({"found": np.frombuffer(json.dumps(self.found).encode(), dtype=np.uint8)})
+
+    def forget(self) -> None:
+        for checkpoint in (self.measured, *self.trainings):
+            checkpoint.forget()
+
+
 # --- Networks
 
 
@@ -56,44 +98,73 @@ class Trained:
     architecture: str
     remedy: str
     seed: int
-    net: nn.Module
-    spent: int  # samples that went through the network
+    make: Callable[[], tuple[nn.Module, int]]  # not before it is asked for: its rows may be there already
     yours: bool = False
+
+    @cached_property
+    def made(self) -> tuple[nn.Module, int]:
+        return self.make()
+
+    @property
+    def net(self) -> nn.Module:
+        return self.made[0]
+
+    @property
+    def spent(self) -> int:
+        """Samples that went through the network."""
+        return self.made[1]
 
     @property
     def about(self) -> Row:
         return {"world": self.world, "net": self.architecture, "remedy": self.remedy, "seed": self.seed}
 
 
-def train(p: Cross, name: str, world: World, net: Plugin, remedy: Plugin, seed: int) -> Trained | None:
-    """The network that a remedy makes; None where the network is not for inputs of this shape."""
-    if net(world.input_shape, seed) is None:
-        return None
+def how(p: Cross, world: World) -> tuple[Plan, dict[str, float]]:
+    """SGD's settings and the remedies' strengths there."""
     t, s = p.training, p.strength
     few = bool(world.shape)  # pictures take longer
     strength = {name: getattr(s, name) for name in Strength.model_fields}
     if few:
         strength["adversarial"] = s.pictures_adversarial
-    task = Task(
-        world,
-        build=lambda number: _built(net, world.input_shape, number),
-        seed=seed,
-        plan=Plan(
-            t.pictures_updates if few else t.updates,
-            t.pictures_batch if few else t.batch,
-            t.pictures_lr if few else t.lr,
-            t.momentum,
-            t.target,
-        ),
-        strength=strength,
-        attack=lambda f, x, y, radius: x + pgd(f, x, y, "l2", radius, s.steps),
-    )
-    made = remedy(task)
-    if not isinstance(made, nn.Module):
-        raise remedy.wrong(f"must return a torch module, not {type(made).__name__}")
-    made, spent = made.eval(), task.spent
-    _check_scores(made, world.x_test[:5], remedy)
-    return Trained(name, net.name, remedy.name, seed, made, spent, net.yours or remedy.yours)
+    return Plan(
+        t.pictures_updates if few else t.updates,
+        t.pictures_batch if few else t.batch,
+        t.pictures_lr if few else t.lr,
+        t.momentum,
+        t.target,
+    ), strength
+
+
+def train(
+    p: Cross, name: str, world: World, net: Plugin, remedy: Plugin, seed: int, kept: Kept | None = None
+) -> Trained | None:
+    """The network that a remedy makes; None where the network is not for inputs of this shape."""
+    if net(world.input_shape, seed) is None:
+        return None
+    plan, strength = how(p, world)
+
+    def keeper(fit: int) -> Checkpoint:
+        return kept.training(net.name, remedy.name, seed, plan, strength, fit)
+
+    def make() -> tuple[nn.Module, int]:
+        task = Task(
+            world,
+            build=lambda number: _built(net, world.input_shape, number),
+            seed=seed,
+            plan=plan,
+            strength=strength,
+            attack=lambda f, x, y, radius: x + pgd(f, x, y, "l2", radius, strength["steps"]),
+            # What a remedy of yours remembers of a training, beside the network, would be missing.
+            keeper=keeper if kept and not remedy.yours else None,
+        )
+        made = remedy(task)
+        if not isinstance(made, nn.Module):
+            raise remedy.wrong(f"must return a torch module, not {type(made).__name__}")
+        made, spent = made.eval(), task.spent
+        _check_scores(made, world.x_test[:5], remedy)
+        return made, spent
+
+    return Trained(name, net.name, remedy.name, seed, make, net.yours or remedy.yours)
 
 
 def _built(net: Plugin, shape: tuple[int, ...], seed: int) -> nn.Module:
@@ -147,5 +218,6 @@ def load_networks(p: Cross, world: str, there: World) -> list[Trained]:
         net = pictures.take(
             nets[0] if len(nets) == 1 else Average(nets), arrays, f"{row.remedy}.{row.seed}", networks(world)
         )
-        found.append(Trained(world, row.net, row.remedy, row.seed, net.to(there.x.device), row.spent))
+        made = net.to(there.x.device), row.spent
+        found.append(Trained(world, row.net, row.remedy, row.seed, lambda made=made: made))
     return found

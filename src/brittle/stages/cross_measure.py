@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
+import torch
 from torch import nn
 
 from brittle import plugins, store
 from brittle.params.cross import Cross
-from brittle.plugins import Plugin
 from brittle.probes import every, one_vector
 from brittle.probes.one_vector import Vector
-from brittle.stages.cross import Row, Trained
+from brittle.stages.cross import Kept, Row, T, Trained
 from brittle.worlds.common import World
 
 
@@ -49,12 +49,23 @@ COLUMNS = {
 COMPARED = ("nothing", "adversarial")  # remedies that have every probe, also those that take long (X2)
 
 
+def settings(p: Cross) -> tuple[int, ...]:
+    """What the tables depend on, beside the world and the networks."""
+    return p.measure.attacked, p.measure.bracketed, p.measure.permutations
+
+
 def measure(
-    p: Cross, there: World, trained: Sequence[Trained], tables: Tables, beside: Sequence[Trained] = ()
+    p: Cross,
+    there: World,
+    trained: Sequence[Trained],
+    tables: Tables,
+    beside: Sequence[Trained] = (),
+    kept: Kept | None = None,
 ) -> Iterable[None]:
     """Every probe on the networks of one world, into the tables; yields after each network.
 
     beside: measured already; among them are the plain networks that the others began as.
+    kept: has what was measured before the stage was stopped.
     """
     plain = {(each.architecture, each.seed): each for each in (*beside, *trained) if each.remedy == "nothing"}
     ascents = {}
@@ -66,56 +77,96 @@ def measure(
             "simple": there.simple_is,
             "radius": there.radius,
         }
-        row |= {"best": there.best, "best_robust": there.best_robust, "spent": each.spent}
-        row |= probe(p, there, each, plain[each.architecture, each.seed].net, tables)
+        row |= {"best": there.best, "best_robust": there.best_robust}
+        row |= probe(p, there, each, plain[each.architecture, each.seed], tables, kept)
         if each.remedy in COMPARED:
-            row |= every.bracket(each.net, there, p.measure.bracketed)
-            ascent = one_vector.by_ascent(each.net, there)
-            row["universal"] = one_vector.halves_at(there, ascent.curve(each.net, there))
+            row |= once(kept, each, "bracket", every.bracket, each.net, there, p.measure.bracketed)
+            direction, row["universal"] = once(kept, each, "ascent", ascent, there, each.net)
             if each.remedy == "nothing":
-                ascents[each.architecture, each.seed] = ascent
+                vector = Vector("ascent", "the data and this network", torch.tensor(direction).to(there.x))
+                ascents[each.architecture, each.seed] = vector
         tables.networks.append(row)
         yield
-    compare_vectors(there, [each for each in trained if each.remedy == "nothing"], ascents, tables)
+    compare_vectors(there, [each for each in trained if each.remedy == "nothing"], ascents, tables, kept)
 
 
-def probe(p: Cross, there: World, each: Trained, clean: nn.Module, tables: Tables) -> dict[str, float]:
-    found = attack(p, there, each, plugins.ours("attack") + plugins.yours("attack"), tables)
-    return (
-        every.reliance(each.net, there, p.measure.permutations)
-        | every.proved(each.net, there, found.kept["all"])
-        | every.kkt_residual(each.net, there)
-        | every.purity(each.net, clean, there, found.delta)
-    )
+def once(kept: Kept | None, each: Trained, what: str, find: Callable[..., T], *arguments: object) -> T:
+    """What was found of this network before the stage was stopped, or is found now: numbers and words."""
+    return kept.once(f"{each.about} {what}", lambda: find(*arguments)) if kept else find(*arguments)
 
 
-def attack(p: Cross, there: World, each: Trained, by: Sequence[Plugin], tables: Tables) -> every.Attacked:
+def probe(p: Cross, there: World, each: Trained, clean: Trained, tables: Tables, kept: Kept | None) -> Row:
+    def attacks() -> tuple[list[Row], list[bool], Row]:
+        rows, found = under_attack(p, there, each)
+        return rows, found.kept["all"].tolist(), every.purity(each.net, clean.net, there, found.delta)
+
+    def others() -> Row:
+        cost = {"spent": each.spent}
+        return cost | every.reliance(each.net, there, p.measure.permutations) | every.kkt_residual(each.net, there)
+
+    def proved() -> Row:
+        return every.proved(each.net, there, torch.tensor(withstood, device=there.x.device))
+
+    rows, withstood, purity = once(kept, each, "attacks", attacks)
+    tables.attacks.extend(rows)
+    return once(kept, each, "others", others) | once(kept, each, "proved", proved) | purity
+
+
+def attack(p: Cross, there: World, each: Trained, tables: Tables, kept: Kept) -> None:
+    """The attacks alone, on a network that is measured already."""
+    tables.attacks.extend(once(kept, each, "attacks", lambda: under_attack(p, there, each)[0]))
+
+
+def under_attack(p: Cross, there: World, each: Trained) -> tuple[list[Row], every.Attacked]:
+    by = plugins.ours("attack") + plugins.yours("attack")
     found = every.under_attack(each.net, there, p.measure.attacked, by)
     yours = {plugin.name: int(plugin.yours) for plugin in by}
-    for name, kept in found.kept.items():
-        about = {"attack": name, "yours": yours.get(name, 0), "kept": float(kept.double().mean())}
-        tables.attacks.append(each.about | about)
-    return found
+    rows = [
+        each.about | {"attack": name, "yours": yours.get(name, 0), "kept": float(kept.double().mean())}
+        for name, kept in found.kept.items()
+    ]
+    return rows, found
+
+
+def ascent(there: World, net: nn.Module) -> tuple[list[float], float]:
+    """The direction of the universal perturbation, and the size at which it halves the accuracy."""
+    found = one_vector.by_ascent(net, there)
+    return found.direction.tolist(), one_vector.halves_at(there, found.curve(net, there))
 
 
 def compare_vectors(
-    there: World, plain: Sequence[Trained], ascents: dict[tuple[str, int], Vector], tables: Tables
+    there: World,
+    plain: Sequence[Trained],
+    ascents: dict[tuple[str, int], Vector],
+    tables: Tables,
+    kept: Kept | None,
 ) -> None:
     """X1, on the networks that nothing was done to."""
     shared = [*one_vector.of_data(there), one_vector.random(there)] if plain else []
     for each in plain:
-        ascent = ascents[each.architecture, each.seed]
-        others = [v for (net, seed), v in ascents.items() if net == each.architecture and seed != each.seed]
-        vectors = [ascent, *shared, *(replace(v, name="other", needs="a network of another seed") for v in others[:1])]
-        vectors = [replace(vector, signed=shared[0].signed) for vector in vectors]
-        curves = {vector.name: vector.curve(each.net, there) for vector in vectors}
-        halves = {name: one_vector.halves_at(there, curve) for name, curve in curves.items()}
-        for vector in vectors:
-            about = each.about | {"vector": vector.name}
-            found = {"cosine": vector.cosine(ascent.direction), "half": halves[vector.name]}
-            ends = {"uap_half": halves["ascent"], "random_half": halves["random"]}
-            tables.vectors.append(about | {"needs": vector.needs, "told": int(vector.told)} | found | ends)
-            tables.curves.extend(
-                about | {"size": size * there.radius, "accuracy": accuracy}
-                for size, accuracy in zip(one_vector.SIZES, curves[vector.name], strict=True)
-            )
+        vectors, curves = once(kept, each, "vectors", compared, there, each, ascents, shared)
+        tables.vectors.extend(vectors)
+        tables.curves.extend(curves)
+
+
+def compared(
+    there: World, each: Trained, ascents: dict[tuple[str, int], Vector], shared: Sequence[Vector]
+) -> tuple[list[Row], list[Row]]:
+    """One network's rows of vectors, and of their curves."""
+    ascent = ascents[each.architecture, each.seed]
+    others = [v for (net, seed), v in ascents.items() if net == each.architecture and seed != each.seed]
+    vectors = [ascent, *shared, *(replace(v, name="other", needs="a network of another seed") for v in others[:1])]
+    vectors = [replace(vector, signed=shared[0].signed) for vector in vectors]
+    curves = {vector.name: vector.curve(each.net, there) for vector in vectors}
+    halves = {name: one_vector.halves_at(there, curve) for name, curve in curves.items()}
+    ends = {"uap_half": halves["ascent"], "random_half": halves["random"]}
+    rows, along = [], []
+    for vector in vectors:
+        about = each.about | {"vector": vector.name}
+        found = {"cosine": vector.cosine(ascent.direction), "half": halves[vector.name]}
+        rows.append(about | {"needs": vector.needs, "told": int(vector.told)} | found | ends)
+        along += [
+            about | {"size": size * there.radius, "accuracy": accuracy}
+            for size, accuracy in zip(one_vector.SIZES, curves[vector.name], strict=True)
+        ]
+    return rows, along

@@ -15,13 +15,15 @@ def main(params: CrossParams, world: str) -> None:
     there = cross.load(world, device.pick(params.device))
     net = plugins.named("net", there.net)
     jobs = [(remedy, seed) for remedy in p.remedies for seed in p.seeds]
-    trained = []
+    kept, trained = cross.Kept("cross_train", there), []
     for remedy, seed in tracked(jobs, f"training in {world}"):
-        made = cross.train(p, world, there, net, plugins.named("remedy", remedy), seed)
-        if made is None:
+        each = cross.train(p, world, there, net, plugins.named("remedy", remedy), seed, kept)
+        if each is None:
             raise BadInput(f"{net.name}: is not a network for inputs of the shape {there.input_shape}")
-        trained.append(made)
+        _ = each.net  # is trained now
+        trained.append(each)
     cross.save_networks(world, trained)
+    kept.forget()
 
 
 if __name__ == "__main__":

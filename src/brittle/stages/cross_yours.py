@@ -13,7 +13,7 @@ from brittle import device, plugins, store
 from brittle.params.base import BadInput
 from brittle.params.cross import Cross, CrossParams
 from brittle.plugins import Plugin
-from brittle.stages import cross, cross_measure
+from brittle.stages import cross, cross_measure, pictures
 from brittle.stages.progress import bar
 from brittle.stages.run import run
 from brittle.worlds.common import World, checked
@@ -22,22 +22,27 @@ from brittle.worlds.common import World, checked
 def main(params: CrossParams) -> None:
     p = params.cross
     where = device.pick(params.device)
-    plugins.load(files(p.plugins))
-    tables = cross_measure.Tables([], [], [], [])
+    texts = files(p.plugins)
+    plugins.load(texts)
+    tables, checkpoints = cross_measure.Tables([], [], [], []), []
     todo = {name: (there.to(where), list(jobs(p, name, there))) for name, there in worlds(p)}
-    with bar(2 * sum(len(each) for _, each in todo.values()), "yours") as shown:
+    with bar(sum(len(each) for _, each in todo.values()), "yours") as shown:
         for name, (there, wanted) in todo.items():
             ours = cross.load_networks(p, name, there) if name in p.worlds else []
-            trained = []
-            for net, remedy, seed in wanted:
-                trained.append(cross.train(p, name, there, net, remedy, seed))
-                shown.update(1)
+            how = cross.how(p, there), cross_measure.settings(p)
+            kept = cross.Kept("cross_yours", there, name, texts, [pictures.digest(each.net) for each in ours], how)
+            checkpoints.append(kept)
+            trained = list(filter(None, (cross.train(p, name, there, *job, kept) for job in wanted)))
+            shown.update(len(wanted) - len(trained))
             if plugins.yours("attack"):
                 for each in ours:
-                    cross_measure.attack(p, there, each, plugins.ours("attack") + plugins.yours("attack"), tables)
-            for _ in cross_measure.measure(p, there, list(filter(None, trained)), tables, beside=ours):
+                    cross_measure.attack(p, there, each, tables, kept)
+            for _ in cross_measure.measure(p, there, trained, tables, beside=ours, kept=kept):
                 shown.update(1)
+            kept.save()
     tables.save("yours")
+    for kept in checkpoints:
+        kept.forget()
 
 
 def files(folder: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from torch.nn.functional import cosine_similarity, softplus
 from torch.nn.functional import dropout as drop
 
 from brittle.nets.modules import Average
+from brittle.nets.pictures import flat, restore
 from brittle.params.base import BadInput
 from brittle.plugins import remedy
 from brittle.rng import rng
@@ -51,7 +53,10 @@ class Task:
     plan: Plan
     strength: Mapping[str, float]  # of our own remedies, from params.yaml
     attack: Callable[[nn.Module, Tensor, Tensor, float], Tensor]  # -> samples within a radius
+    # Where the first `fit`, the second, … keep their state, with `load`, `due` and `save`
+    keeper: Callable[[int], Any] | None = None
     spent: int = field(default=0, init=False)  # samples that went through its networks: what training cost
+    fits: int = field(default=0, init=False)  # so far
 
     @property
     def x(self) -> Tensor:
@@ -92,13 +97,19 @@ class Task:
         learning = [p for p in net.parameters() if p.requires_grad]
         optimiser = torch.optim.SGD(learning, plan.lr, plan.momentum, weight_decay=weight_decay)
         draws = rng(self.seed, "remedy")
-        done, net = 0, net.train()
+        keeper, self.fits = self.keeper and self.keeper(self.fits), self.fits + 1
+        passes, net = 0, net.train()
         with torch.random.fork_rng():
             torch.manual_seed(int(draws.integers(2**62)))
+            done, losses = self._resume(keeper, net, optimiser)
             while done < total:
                 order = torch.from_numpy(draws.permutation(n)[: n // batch * batch]).to(self.x.device).view(-1, batch)
-                losses = []
-                for rows in order[: total - done]:
+                passes += 1
+                if passes * len(order) <= done:
+                    continue  # a pass before training was stopped
+                for rows in order[len(losses) :][: total - done]:
+                    if keeper and keeper.due():
+                        keeper.save(self._state(net, optimiser, done, losses))
                     for group in optimiser.param_groups:
                         group["lr"] = plan.lr * (0.2 if done >= 0.8 * total else 1.0)
                     x, y = self.x[rows], self.y[rows]
@@ -111,7 +122,34 @@ class Task:
                     raise BadInput(f"the loss is no longer finite after {done} updates; use a lower cross.training.lr")
                 if mean < target:
                     break
+                losses = []
+            if keeper:
+                keeper.save(self._state(net, optimiser, total, []))
         return net.eval()
+
+    def _state(
+        self, net: nn.Module, optimiser: torch.optim.SGD, done: int, losses: list[Tensor]
+    ) -> dict[str, np.ndarray]:
+        """All that the rest of the training depends on. losses: of the pass that it is in."""
+        buffers = [optimiser.state[p].get("momentum_buffer") for p in optimiser.param_groups[0]["params"]]
+        state = {f"momenta.{i}": buffer.cpu().numpy() for i, buffer in enumerate(buffers) if buffer is not None}
+        state |= {f"weights.{name}": array for name, array in flat(net).items()}
+        state |= {"losses": np.array([float(loss) for loss in losses], dtype=np.float32)}
+        random = (torch.cuda if self.x.is_cuda else torch).get_rng_state()  # dropout's
+        return state | {"numbers": np.array([done, self.spent]), "random": random.numpy()}
+
+    def _resume(self, keeper: Any, net: nn.Module, optimiser: torch.optim.SGD) -> tuple[int, list[Tensor]]:
+        """Make everything as it was kept; the number of updates, and the losses of the pass that it is in."""
+        saved = keeper.load(("losses", "numbers", "random")) if keeper else None
+        if saved is None:
+            return 0, []
+        restore(net, {name[len("weights.") :]: array for name, array in saved.items() if name.startswith("weights.")})
+        for i, p in enumerate(optimiser.param_groups[0]["params"]):
+            if f"momenta.{i}" in saved:
+                optimiser.state[p]["momentum_buffer"] = torch.tensor(saved[f"momenta.{i}"], device=p.device)
+        (torch.cuda if self.x.is_cuda else torch).set_rng_state(torch.tensor(saved["random"]))
+        done, self.spent = saved["numbers"].tolist()
+        return done, list(torch.tensor(saved["losses"], device=self.x.device))
 
 
 def _step(

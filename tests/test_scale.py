@@ -1,0 +1,302 @@
+"""The pipeline on a real Dask cluster: the same bytes as `dvc repro`, whatever dies on the way."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brittle.params.base import BadInput
+from brittle.scale.estimate import critical_path, makespan
+from brittle.scale.graph import Pipeline
+from brittle.scale.run import _demanded
+from conftest import ENV, Repo
+
+SCALE = [sys.executable, "-m", "brittle.scale"]
+HEADLINE = ["params", "margin_data", "margin_train", "margin_attack", "margin_figures"]
+
+
+def results(repo: Repo) -> dict[str, bytes]:
+    """dvc.lock and everything that stages make."""
+    files = [path for room in ("data", "models", "metrics", "plots") for path in (repo.path / room).rglob("*")]
+    made = [path for path in files if path.is_file() and path.name != ".gitignore"]
+    return {str(path.relative_to(repo.path)): path.read_bytes() for path in (repo.path / "dvc.lock", *made)}
+
+
+def part(made: dict[str, bytes], word: str) -> dict[str, bytes]:
+    return {path: content for path, content in made.items() if word in path}
+
+
+def scale(repo: Repo, *options: str, code: int = 0, **environment: str) -> str:
+    done = subprocess.run(
+        [*SCALE, *options], cwd=repo.path, env=ENV | environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 120) -> object:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+    return found
+
+
+def stages_of(process: psutil.Process, name: str) -> list[psutil.Process]:
+    """Processes of that stage below this one."""
+    found = []
+    for child in process.children(recursive=True):
+        try:
+            if f"brittle.stages.{name}" in child.cmdline() and "python" in child.cmdline()[0]:
+                found.append(child)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+@contextmanager
+def begun(repo: Repo, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """`brittle.scale` under way."""
+    with subprocess.Popen(
+        [*SCALE, *options],
+        cwd=repo.path,
+        env=ENV,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_two_workers_leave_the_workspace_as_dvc_repro_does(small: Repo, small_reproduced: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    out = scale(repo, "--workers", "2")
+    assert "12 of 12 stages" in out  # params was here
+    assert results(repo) == results(small_reproduced)
+    assert "up to date" in repo.run("dvc", "status")
+    assert repo.stages_run("dvc", "repro") == []
+    assert scale(repo) == "Data and pipelines are up to date.\n"
+    # What changed runs again, and nothing else.
+    repo.set(margin__init_scale=0.9)
+    ran = re.findall(r"s  (\S+)", scale(repo, "--workers", "1"))
+    assert ran == ["margin_train", "margin_attack", "margin_figures"]
+
+
+@contextmanager
+def machine(scheduler: str, folder: Path, hidden: Path, *options: str) -> Iterator[None]:
+    """A Dask worker that does not see `hidden`, as on another machine, with folders and a home of its own."""
+    folder.mkdir()
+    dask = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--local-directory", str(folder), *options]
+    command = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {hidden} && exec "$@"', "sh", *dask]
+    environment = ENV | {"HOME": str(folder)}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def scheduler(folder: Path) -> Iterator[str]:
+    """A Dask scheduler; its address."""
+    file = folder / "scheduler.json"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    command += ["--scheduler-file", str(file), "--no-dashboard"]
+    with subprocess.Popen(
+        command, cwd=folder, env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            until(file.exists, "the scheduler has not started")
+            yield until(lambda: re.search(r"tcp://[\d.:]+", file.read_text()), "no address").group()
+        finally:
+            process.terminate()
+
+
+can_hide = subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not can_hide, reason="hiding a folder from a process takes unshare and root")
+def test_workers_that_share_only_a_remote_do_the_same(small: Repo, small_reproduced: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "here/brittle")
+    with ExitStack() as stack:
+        address = stack.enter_context(scheduler(tmp_path))
+        for name in ("one", "two"):
+            stack.enter_context(machine(address, tmp_path / name, tmp_path / "here", "--nthreads", "1"))
+        line = scale(repo, "--scheduler", address, code=2)
+        assert line.splitlines()[-1].startswith("these workers do not see the workspace, and there is no DVC remote")
+        repo.run("dvc", "remote", "add", "--default", "storage", str(tmp_path / "storage"))
+        out = scale(repo, "--scheduler", address)
+    assert "12 of 12 stages" in out
+    assert results(repo) == results(small_reproduced)
+    assert "up to date" in repo.run("dvc", "status")
+    assert "ran again here" not in out
+    # Both worked, each in a cache of its own.
+    caches = [{path.name for path in (tmp_path / name).rglob("cache/runs/*/*")} for name in ("one", "two")]
+    assert all(caches)
+    assert len(caches[0] | caches[1]) == 12
+    assert list((tmp_path / "storage/runs").rglob("*"))
+    assert not list((tmp_path / "here").rglob("room-*"))
+
+
+def test_a_worker_killed_in_the_middle_of_a_stage_changes_nothing(
+    small: Repo, small_reproduced: Repo, tmp_path: Path
+) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    with begun(repo, "--workers", "2", "margin_figures") as run:
+        whole = psutil.Process(run.pid)
+        (stage,) = until(lambda: stages_of(whole, "margin_train"), "margin_train has not begun")
+        # stage < the shell of DVC's command < dvc < the guard < the worker
+        worker = next(parent for parent in stage.parents() if "multiprocessing" in " ".join(parent.cmdline()))
+        worker.send_signal(signal.SIGKILL)
+        until(lambda: not stage.is_running() or stage.status() == psutil.STATUS_ZOMBIE, "the stage outlives its worker")
+        out, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, out
+    made = results(repo)
+    assert part(made, "margin") == part(results(small_reproduced), "margin")
+    assert not list(repo.path.rglob(".*.tmp"))
+    assert repo.stages_run("dvc", "repro", "margin_figures") == []
+
+
+def test_a_stage_that_fails_stops_what_needs_it_and_nothing_else(
+    small: Repo, small_reproduced: Repo, tmp_path: Path
+) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    repo.set(margin__flow__max_steps=3)
+    out = scale(repo, "--workers", "2", code=1)
+    assert "stage margin_train failed" in out
+    assert re.search(r"^    margin_train: stopped at ln loss .*$", out, re.MULTILINE)  # its log
+    assert "not run, because they need what failed: margin_attack, margin_figures" in out
+    assert (repo.path / ".dvc/tmp/scale/margin_train.log").read_text().count("margin_train: stopped at ln loss") == 1
+    assert part(results(repo), "sweep") == part(results(small_reproduced), "sweep")
+    assert repo.run("dvc", "status").count("changed deps") == 3  # the chain that stopped, and no other
+    assert "Traceback" not in out
+
+
+def test_ctrl_c_stops_everything_and_the_next_run_goes_on(small: Repo, small_reproduced: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    with begun(repo, "--workers", "2", "margin_figures") as run:
+        whole = psutil.Process(run.pid)
+        until(lambda: stages_of(whole, "margin_train"), "margin_train has not begun")
+        below = whole.children(recursive=True)
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert re.search(
+        r"^stopped: \d of 4 stages are in the workspace, .*; run the same command again", out, re.MULTILINE
+    )
+    assert "Traceback" not in out
+    assert psutil.wait_procs(below, timeout=10)[1] == []  # nobody goes on
+    out = scale(repo, "--workers", "2", "margin_figures")
+    assert part(results(repo), "margin") == part(results(small_reproduced), "margin")
+    assert len(re.findall(r"s  margin_data$", out, re.MULTILINE)) == 0  # it was done
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--workers", "0"], "--workers 0: must be an integer ≥ 1"),
+        (["--scheduler", "tcp://127.0.0.1:9"], "--scheduler tcp://127.0.0.1:9: nobody answers"),
+        (["no_such_stage"], "no_such_stage"),
+        (
+            ["--jobqueue", "slurm"],
+            "--jobqueue slurm: You must specify how much cores and memory per job you want to use",
+        ),
+    ],
+)
+def test_a_wrong_option_is_one_line(small: Repo, tmp_path: Path, options: list[str], line: str) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    out = scale(repo, *options, code=2, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="2s")
+    assert line in out.splitlines()[-1]
+    assert "Traceback" not in out
+
+
+def test_a_wrong_parameter_is_told_before_any_worker_starts(small: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    repo.set(d=-5)
+    assert scale(repo, code=2) == "params.yaml: d = -5: must be an integer ≥ 2\n"
+
+
+def test_stages_ask_for_what_they_need(small: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    text = (repo.path / "dvc.yaml").read_text()
+    head = "  margin_attack:\n"
+    (repo.path / "dvc.yaml").write_text(text.replace(head, f"{head}    meta: {{resources: {{MEMORY: 8e9}}}}\n"))
+    nodes = {node.name: node for node in Pipeline(repo.path).out_of_date(["margin_figures"])}
+    assert list(nodes) == HEADLINE
+    assert nodes["params"].first
+    assert nodes["margin_train"].resources == {"GPU": 1}  # it reads `device`
+    assert nodes["margin_attack"].resources == {"MEMORY": 8e9}
+    small_worker, gpu = {"STAGE": 1, "MEMORY": 4e9}, {"STAGE": 1, "MEMORY": 1.6e10, "GPU": 1}
+    assert _demanded(nodes["margin_train"], [small_worker]) == {}
+    assert _demanded(nodes["margin_train"], [small_worker, gpu]) == {"GPU": 1}
+    with pytest.raises(BadInput, match=r"stage margin_attack needs MEMORY 8e\+09; no worker offers that"):
+        _demanded(nodes["margin_attack"], [small_worker])
+
+
+def test_a_task_carries_what_git_has_and_names_what_the_cache_has(small_reproduced: Repo, tmp_path: Path) -> None:
+    repo = small_reproduced.copy(tmp_path / "brittle")
+    repo.set(margin__slack=1.3)
+    repo.run("dvc", "repro", "--single-item", "params")
+    pipeline = Pipeline(repo.path)
+    attack, figures = pipeline.out_of_date(["margin_figures"])
+    assert attack.task.cached == ("data/margin.safetensors", "models/margin.safetensors")
+    assert set(attack.task.entries) >= {"margin_data", "margin_train", "margin_attack"}
+    assert "metrics/margin.json" in attack.task.uncached
+    assert (figures.upstream, figures.task.cached) == (("margin_attack",), ())
+    assert pipeline.kept_for([attack, figures]) == ["data/margin.safetensors", "models/margin.safetensors"]
+
+
+def test_credentials_stay_where_they_are(small: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    repo.run("dvc", "remote", "add", "--default", "storage", "s3://bucket/brittle")
+    repo.run("dvc", "remote", "modify", "--local", "storage", "secret_access_key", "hidden")
+    assert Pipeline(repo.path).remotes() == {"default": "storage", "all": {"storage": {"url": "s3://bucket/brittle"}}}
+
+
+# Time left, and the estimate for many workers.
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[dict[str, list[str]], dict[str, float]]:
+    count = draw(st.integers(1, 8))
+    names = [str(i) for i in range(count)]
+    upstream = {
+        name: draw(st.lists(st.sampled_from(names[:i]), unique=True)) if i else [] for i, name in enumerate(names)
+    }
+    return upstream, {name: draw(st.floats(0.1, 10)) for name in names}
+
+
+@given(graphs(), st.integers(1, 4))
+def test_a_schedule_lies_between_what_no_schedule_beats_and_graham_s_bound(
+    graph: tuple[dict[str, list[str]], dict[str, float]], workers: int
+) -> None:
+    upstream, seconds = graph
+    total, (longest, chain) = sum(seconds.values()), critical_path(upstream, seconds)
+    assert longest == pytest.approx(sum(seconds[stage] for stage in chain))
+    assert all(before in upstream[after] for before, after in pairwise(chain))
+    taken = makespan(upstream, seconds, workers)
+    assert taken >= max(longest, total / workers) - 1e-9
+    assert taken <= total / workers + (1 - 1 / workers) * longest + 1e-9  # Graham 1969
+    assert makespan(upstream, seconds, 1) == pytest.approx(total)
+    assert makespan(upstream, seconds, len(seconds)) == pytest.approx(longest)
+
+
+def test_what_runs_already_counts_with_what_it_still_needs() -> None:
+    upstream = {"a": [], "b": ["a"], "c": []}
+    assert makespan(upstream, {"a": 4.0, "b": 1.0, "c": 3.0}, 2, running={"a": 2.0}) == 3.0
+    assert makespan({}, {}, 2) == 0.0
