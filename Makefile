@@ -6,7 +6,7 @@ INSTALLED := .venv/.installed
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env repro paper scoreboard verify test lint format bench audit lock clean
+.PHONY: help env repro scale paper scoreboard verify test lint format bench audit lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -29,6 +29,9 @@ repro: env  ## run whatever is out of date, and say what to look at
 	@echo
 	@echo "Open  plots/report.html    every claim, every figure, the leaderboard of remedies: one page, no network needed"
 	@echo "Then  source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
+
+scale: env  ## what repro does, on WORKERS processes here (default: one a core), or with ARGS="--scheduler ADDRESS"
+	@python -m brittle.scale $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
 	changes=$$(python -m brittle.params presets/paper.yaml); \
@@ -58,6 +61,8 @@ bench: env  ## how fast: each benchmark against its named baseline, side by side
 	python benchmarks/slabs.py
 	python benchmarks/sparse.py
 	python benchmarks/images.py
+	python benchmarks/scale.py
+	python benchmarks/scale.py --estimate
 
 audit:  ## ask PyPI for known vulnerabilities of the locked dependencies (needs the web; a package it cannot ask about fails)
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; "$(PYTHON)" -m venv "$$folder"; "$$folder/bin/pip" install --quiet pip-audit; \

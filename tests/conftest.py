@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -277,32 +278,32 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return repo
 
 
-@pytest.fixture(scope="session")
-def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """The same after `dvc repro`, the headline experiment at the scale of params.yaml, the rest of it tiny.
-
-    Made once, by whichever process that tests is first to want it.
-    """
-    base = tmp_path_factory.getbasetemp()
+def made_once(name: str, begin: Repo, make: Callable[[Repo], None], factory: pytest.TempPathFactory) -> Repo:
+    """A copy of a repository in which something has been done, by whichever process that tests is first to want it."""
+    base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    path, done = shared / "reproduced/brittle", shared / "reproduced.done"
-    with FileLock(shared / "reproduced.lock"):
+    path, done = shared / name / "brittle", shared / f"{name}.done"
+    with FileLock(shared / f"{name}.lock"):
         if not done.exists():
             shutil.rmtree(path, ignore_errors=True)
-            repo = fresh.copy(path)
-            set_params(repo.path / "params.yaml", TINY | {"cifar10.nets": ["alexnet"]})
-            for folder in (
-                "plots/sweep",
-                "plots/widths",
-                "plots/slabs",
-                "plots/mnist_cifar",
-                "plots/cross",
-            ):  # the committed cells are of another grid
-                shutil.rmtree(repo.path / folder, ignore_errors=True)
-            repo.run("dvc", "repro", timeout=1800)
-            repo.commit("dvc repro")
+            make(begin.copy(path))
             done.touch()
     return Repo(path)
+
+
+@pytest.fixture(scope="session")
+def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """The same after `dvc repro`, the headline experiment at the scale of params.yaml, the rest of it tiny."""
+
+    def make(repo: Repo) -> None:
+        set_params(repo.path / "params.yaml", TINY | {"cifar10.nets": ["alexnet"]})
+        (repo.path / "dvc.lock").unlink()  # DVC reads and writes it at every stage, a short one sooner
+        for folder in ("sweep", "widths", "slabs", "mnist_cifar", "cross"):  # the committed cells are of another grid
+            shutil.rmtree(repo.path / "plots" / folder, ignore_errors=True)
+        repo.run("dvc", "repro", timeout=1800)
+        repo.commit("dvc repro")
+
+    return made_once("reproduced", fresh, make, tmp_path_factory)
 
 
 # The headline experiment and the grids of VYS Fig 1 and 2: a pipeline with branches and matrices in which DVC is quick.
@@ -341,10 +342,12 @@ def small(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="session")
 def small_reproduced(small: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """The same after `dvc repro`, committed."""
-    repo = small.copy(tmp_path_factory.mktemp("small-reproduced") / "brittle")
-    repo.run("dvc", "repro")
-    repo.commit("dvc repro")
-    return repo
+
+    def make(repo: Repo) -> None:
+        repo.run("dvc", "repro")
+        repo.commit("dvc repro")
+
+    return made_once("small_reproduced", small, make, tmp_path_factory)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from brittle import plugins, store
 from brittle.params.base import BadInput
 from brittle.stages import cross_yours
 from brittle.stages.run import run
+from brittle.stages.verify import _cached
 from brittle.worlds import sources
 from conftest import ENV, ROOT, TINY, Repo, set_params
 
@@ -284,3 +285,14 @@ def test_no_stage_but_cross_yours_loads_plugins() -> None:
         )
 
     assert [file.name for file in MODULES if loads(file)] == ["cross_yours.py"]
+
+
+def test_a_list_of_a_folder_that_names_files_outside_of_it_is_named(tmp_path: Path) -> None:
+    """DVC would write them there (3.67.1): whoever writes to a storage is trusted by whoever pulls from it."""
+    for name in ("adversarial.safetensors", "../../plugins/evil.py", "/etc/evil"):
+        content = json.dumps([{"md5": "0" * 32, "relpath": name}]).encode()
+        md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        store.save_bytes(tmp_path / md5[:2] / f"{md5[2:]}.dir", content)
+    told = sorted(line.split(": ", 1)[1] for line in _cached(tmp_path))
+    why = "outside of its folder: the storage is not to be trusted"
+    assert told == [f"lists ../../plugins/evil.py, {why}", f"lists /etc/evil, {why}"]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,7 +24,7 @@ from hypothesis import strategies as st
 from brittle.params.base import BadInput
 from brittle.scale.estimate import critical_path, makespan
 from brittle.scale.graph import Pipeline
-from brittle.scale.run import _demanded
+from brittle.scale.run import demanded
 from conftest import ENV, Repo
 
 SCALE = [sys.executable, "-m", "brittle.scale"]
@@ -155,6 +159,83 @@ def test_workers_that_share_only_a_remote_do_the_same(small: Repo, small_reprodu
     assert not list((tmp_path / "here").rglob("room-*"))
 
 
+@pytest.fixture
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """A real Slurm of one node on loopback; the variables by which its commands find it."""
+    missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch") if not shutil.which(name, path=SBIN)]
+    if missing or os.geteuid() != 0:
+        pytest.skip(f"Slurm needs root and Debian's slurm-wlm and munge (missing: {', '.join(missing) or 'root'})")
+    folder = Path(tempfile.mkdtemp(prefix="slurm"))  # a short name: a socket's is limited
+    folder.chmod(0o755)
+    (folder / "key").write_bytes(os.urandom(1024))
+    (folder / "key").chmod(0o600)
+    ports = [free_port() for _ in range(2)]
+    (folder / "slurm.conf").write_text(SLURM.format(folder=folder, ports=ports))
+    munge = ["munged", "--force", "--foreground", f"--key-file={folder}/key", f"--socket={folder}/munge"]
+    munge += [f"--{name}-file={folder}/munge.{name}" for name in ("pid", "log", "seed")]
+    environment = ENV | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": f"{ENV['PATH']}:{SBIN}"}
+    daemons = []
+    try:
+        for command in (munge, ["slurmctld", "-D", "-c"], ["slurmd", "-D", "-N", "localhost"]):
+            silence = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            daemons.append(subprocess.Popen(command, env=environment, **silence))
+            until((folder / "munge").exists, "munge has not started")
+        seen = ["sinfo", "--noheader", "--format=%t"]
+        until(
+            lambda: subprocess.run(seen, env=environment, capture_output=True, text=True).stdout.strip() == "idle",
+            "Slurm has not started",
+        )
+        yield {name: environment[name] for name in ("SLURM_CONF", "PATH")}
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+            daemon.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+SBIN = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+SLURM = """ClusterName=one
+SlurmctldHost=localhost(127.0.0.1)
+SlurmUser=root
+AuthInfo=socket={folder}/munge
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=2 RealMemory=2000 State=UNKNOWN
+PartitionName=all Nodes=localhost Default=YES State=UP OverSubscribe=FORCE:2
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_slurm_needs_nothing_but_its_configuration(
+    small: Repo, small_reproduced: Repo, slurm: dict[str, str], tmp_path: Path
+) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    (tmp_path / "dask").mkdir()
+    (tmp_path / "dask/jobqueue.yaml").write_text(
+        "jobqueue: {slurm: {cores: 1, memory: 1GB, interface: lo, worker-extra-args: [--resources, GPU=1]}}\n"
+    )
+    config = {"DASK_CONFIG": str(tmp_path / "dask"), "HOME": str(tmp_path)}
+    out = scale(repo, "--jobqueue", "slurm", "--workers", "2", "margin_figures", **slurm, **config)
+    assert "4 of 4 stages" in out
+    assert part(results(repo), "margin") == part(results(small_reproduced), "margin")
+    assert list((repo.path / ".dvc/tmp/scale").glob("slurm-*.out"))
+    assert not list(repo.path.glob("slurm-*"))
+
+
 def test_a_worker_killed_in_the_middle_of_a_stage_changes_nothing(
     small: Repo, small_reproduced: Repo, tmp_path: Path
 ) -> None:
@@ -244,10 +325,10 @@ def test_stages_ask_for_what_they_need(small: Repo, tmp_path: Path) -> None:
     assert nodes["margin_train"].resources == {"GPU": 1}  # it reads `device`
     assert nodes["margin_attack"].resources == {"MEMORY": 8e9}
     small_worker, gpu = {"STAGE": 1, "MEMORY": 4e9}, {"STAGE": 1, "MEMORY": 1.6e10, "GPU": 1}
-    assert _demanded(nodes["margin_train"], [small_worker]) == {}
-    assert _demanded(nodes["margin_train"], [small_worker, gpu]) == {"GPU": 1}
+    assert demanded(nodes["margin_train"], [small_worker]) == {}
+    assert demanded(nodes["margin_train"], [small_worker, gpu]) == {"GPU": 1}
     with pytest.raises(BadInput, match=r"stage margin_attack needs MEMORY 8e\+09; no worker offers that"):
-        _demanded(nodes["margin_attack"], [small_worker])
+        demanded(nodes["margin_attack"], [small_worker])
 
 
 def test_a_task_carries_what_git_has_and_names_what_the_cache_has(small_reproduced: Repo, tmp_path: Path) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -22,9 +20,10 @@ from brittle.scale import room
 from brittle.scale.estimate import makespan
 from brittle.scale.graph import Node, Pipeline
 from brittle.scale.workers import Wanted, connected
+from brittle.scale.workspace import Command, Workspace
 from brittle.stages.progress import Bar, bar
 
-TOGETHER = 5  # stages that come home in one command of DVC; Ctrl-C waits for its end
+TOGETHER = 10  # stages that come home in one command; Ctrl-C waits for its end
 GUESS = 10.0  # seconds of a stage that was never timed, until others have been
 SHOWN = 30  # last lines of a log
 
@@ -35,26 +34,26 @@ class Stopped(Exception):
 
 class Run:
     def __init__(self, root: Path, wanted: Wanted) -> None:
-        self.root, self.wanted = root, wanted
-        self.folder = root / ".dvc/tmp/scale"
+        self.wanted, self.workspace = wanted, Workspace(root)
         self.token = secrets.token_hex(8)
         self.begun = time.monotonic()
         self.nodes: dict[str, Node] = {}  # out of date, in DVC's order
-        self.futures: dict[str, Future] = {}
-        self.done: set[str] = set()  # by a worker, or at home
-        self.home: set[str] = set()  # in the workspace
-        self.failed: dict[str, str] = {}  # with their logs
-        self.coming: tuple[list[str], subprocess.Popen[str]] | None = None
-        self.apart = False
+        self.futures: dict[str, Future] = {}  # of those that workers run
+        self.done: set[str] = set()  # by a worker or here
+        self.home: set[str] = set()  # and in the workspace
+        self.failed: dict[str, str] = {}  # with what they said
+        self.coming: tuple[list[str], Command] | None = None  # home, just now
+        self.apart = False  # do workers share the remote alone?
 
     def go(self, targets: Sequence[str]) -> int:
         """0 if everything is up to date in the end, 1 if a stage failed."""
-        if not self._plan(targets):
+        self._plan(targets)
+        if not self.nodes:
             print("Data and pipelines are up to date.")
             return 0
         with connected(self.wanted) as client, self._interruptible():
-            self._submit(client)
             try:
+                self._submit(client)
                 self._watch(client)
             except KeyboardInterrupt:
                 self._stop(client)
@@ -64,28 +63,27 @@ class Run:
                 ) from None
         return self._report()
 
-    def _plan(self, targets: Sequence[str]) -> bool:
+    # --- Before
+
+    def _plan(self, targets: Sequence[str]) -> None:
         """Run what must run here and comes first; then see what is out of date."""
-        pipeline = Pipeline(self.root)
-        nodes = pipeline.out_of_date(targets)
-        first = [node.name for node in nodes if node.first]
-        for name in first:
-            print(f"{name}, here", flush=True)
-            done = self._dvc("repro", "--single-item", name)
-            log, _ = done.communicate()
-            if done.returncode:
-                self.failed[name] = log
-        if first:
-            pipeline = Pipeline(self.root)
-            nodes = pipeline.out_of_date(targets)
-        self.pipeline = pipeline
+        self.pipeline = Pipeline(self.workspace.root)
+        nodes = self.pipeline.out_of_date(targets)
+        if first := [node.name for node in nodes if node.first]:
+            for name in first:
+                print(f"{name}, here", flush=True)
+                code, log = self.workspace.dvc("repro", "--single-item", name).wait()
+                if code:
+                    self.failed[name] = log
+            self.pipeline = Pipeline(self.workspace.root)
+            nodes = self.pipeline.out_of_date(targets)
         self.nodes = {node.name: node for node in nodes}
-        return bool(self.nodes)
 
     def _submit(self, client: Client) -> None:
         """The Dask graph is DVC's graph; small results travel along its edges, the artefacts through DVC's cache."""
-        store.save_bytes(self.folder / "token", self.token.encode())
-        host = room.Host(self.root, self.pipeline.cache, self.token, self.pipeline.remotes(), self.wanted.environment)
+        store.save_bytes(self.workspace.token, self.token.encode())
+        remotes, root = self.pipeline.remotes(), self.workspace.root
+        host = room.Host(root, self.pipeline.cache, self.token, remotes, self.wanted.environment)
         try:
             client.register_plugin(host)
         except Exception as error:  # whatever keeps a worker from loading it
@@ -96,20 +94,18 @@ class Run:
         self.apart = not all(client.run(lambda dask_worker: dask_worker.plugins["brittle"].shares).values())
         if self.apart:
             self._share()
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        offered = [worker["resources"] for worker in workers]
+        offered = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
         for node in self.nodes.values():
-            if node.task is None or self._over(node.name):
-                continue
-            self.futures[node.name] = client.submit(
-                room.run,
-                node.task,
-                self.apart,
-                *(self.futures[name] for name in node.upstream),
-                key=f"{node.name}-{self.token}",
-                resources={"STAGE": 1} | _demanded(node, offered),
-                pure=False,
-            )
+            if node.task is not None and not self._over(node.name):
+                self.futures[node.name] = client.submit(
+                    room.run,
+                    node.task,
+                    self.apart,
+                    *(self.futures[name] for name in node.upstream),
+                    key=f"{node.name}-{self.token}",
+                    resources={"STAGE": 1} | demanded(node, offered),
+                    pure=False,
+                )
 
     def _share(self) -> None:
         """Workers that do not see the workspace find in the remote what is up to date here."""
@@ -118,22 +114,25 @@ class Run:
                 "these workers do not see the workspace, and there is no DVC remote to share: "
                 "dvc remote add --default NAME URL (docs/sharing.md)"
             )
-        kept = self.pipeline.kept_for(self.nodes.values())
-        pushing = self._dvc("push", "--quiet", *kept) if kept else None
-        if pushing and (log := pushing.communicate()[0]) and pushing.returncode:
-            raise BadInput(f"dvc push: {log.strip().splitlines()[-1]}")
+        if kept := self.pipeline.kept_for(self.nodes.values()):
+            code, log = self.workspace.dvc("push", "--quiet", *kept).wait()
+            if code:
+                raise BadInput(f"dvc push: {log.strip().splitlines()[-1]}")
+
+    # --- While it runs
 
     def _watch(self, client: Client) -> None:
-        times = self._times()
+        times = self.workspace.times()
         with bar(1.0, "") as shown:
             while any(name not in self.home and not self._over(name) for name in self.nodes):
                 for name, future in self.futures.items():
-                    if name not in self.done and name not in self.failed and future.done():
+                    if name not in self.done and not self._over(name) and future.done():
                         self._ended(name, future, times)
                 self._bring()
-                self._show(shown, client, times)
+                if not shown.disable:
+                    self._show(shown, client, times)
                 time.sleep(0.2)
-        store.save_metrics(self.folder / "times.json", times)
+        self.workspace.keep_times(times)
 
     def _ended(self, name: str, future: Future, times: dict[str, float]) -> None:
         if future.status == "finished":
@@ -147,15 +146,17 @@ class Run:
             return
         error = future.exception() if future.status == "error" else "the cluster gave it up"
         if isinstance(error, room.StageFailed):
-            if error.stage == name:
-                self.failed[name] = error.log
+            self._fail(error.stage, error.log)  # this one, or one before it
         elif isinstance(error, KilledWorker):
-            if error.task.startswith(f"{name}-{self.token}"):
-                self.failed[name] = f"its worker died, {error.allowed_failures + 1} times in a row (out of memory?)\n"
-        elif not any(other in self.failed for other in self._before(name)):
-            self.failed[name] = f"{error}\n"
-        if name in self.failed:
-            tqdm.write(f"  failed    {name}")
+            stage = error.task.removesuffix(f"-{self.token}")
+            self._fail(stage, f"its worker died {error.allowed_failures + 1} times in a row (out of memory?)\n")
+        else:
+            self._fail(name, f"{error}\n")
+
+    def _fail(self, name: str, log: str) -> None:
+        if name not in self.failed:
+            self.failed[name] = log
+            tqdm.write(f"    failed  {name}")
 
     def _receive(self, outcome: room.Outcome) -> None:
         """Metrics and tables into the cache, from which DVC will restore them: `dvc push` leaves those to Git."""
@@ -166,52 +167,51 @@ class Run:
     def _bring(self) -> None:
         """The next stages in DVC's order into the workspace, by DVC: from the run cache, or by running them here."""
         if self.coming:
-            names, process = self.coming
-            if process.poll() is None:
+            if not self.coming[1].ended:
                 return
-            log = process.stdout.read()
-            self.coming = None
-            if process.returncode and self.nodes[names[0]].task is None:
-                self.failed[names[0]] = log
-                tqdm.write(f"  failed    {names[0]}")
-            elif process.returncode:
-                raise BadInput(f"dvc repro {' '.join(names)}: {log.strip().splitlines()[-1]}")
-            else:
-                self.home.update(names)
-                self.done.update(names)
-            for name in names:
-                if self.nodes[name].task and f"Running stage '{name}'" in log:
-                    tqdm.write(f"            {name}: ran again here, its result was not in the run cache")
+            self._came()
         batch: list[str] = []
         for name, node in self.nodes.items():
             if name in self.home or self._over(name):
                 continue
-            if node.task is None and not batch and all(other in self.home for other in node.upstream):
-                batch = [name]
+            if node.task is None and not batch and self.home.issuperset(node.upstream):
+                self.coming = [name], self.workspace.dvc("repro", "--single-item", name)
+                return
             if name not in self.done or len(batch) == TOGETHER:
                 break
             batch.append(name)
-        # Each command of DVC takes a second to start: not for one stage, while workers have more to do.
-        busy = any(name not in self.done and not self._over(name) for name in self.futures)
-        if len(batch) == TOGETHER or (batch and not busy) or (batch and self.nodes[batch[0]].task is None):
-            pull = ["--pull"] if self.apart else []
-            self.coming = batch, self._dvc("repro", "--single-item", *pull, *batch)
+        # The command takes seconds, and a core: not for a stage or two, while workers have more to do.
+        idle = all(name in self.done or self._over(name) for name in self.futures)
+        if len(batch) == TOGETHER or (batch and idle):
+            self.coming = batch, self.workspace.bring(batch, pull=self.apart)
+
+    def _came(self) -> None:
+        names, command = self.coming
+        self.coming = None
+        code, log = command.wait()
+        if not code:
+            self.home.update(names)
+            self.done.update(names)
+        elif self.nodes[names[0]].task is None:
+            self._fail(names[0], log)
+        else:
+            raise BadInput(f"{', '.join(names)}: cannot be brought into the workspace: {log.strip().splitlines()[-1]}")
+        for name in names:
+            if self.nodes[name].task and f"Running stage '{name}'" in log:
+                tqdm.write(f"            {name} ran again here: its result was not in the run cache")
 
     def _show(self, shown: Bar, client: Client, times: dict[str, float]) -> None:
-        if shown.disable:
-            return
+        """A bar for the whole graph. The time left is that of a schedule of what is left."""
         elapsed = time.monotonic() - self.begun
+        left = {name: node.upstream for name, node in self.nodes.items() if not (name in self.done or self._over(name))}
         keys = {key for keys in client.processing().values() for key in keys}
-        running = [name for name, future in self.futures.items() if future.key in keys and name not in self.done]
-        running += [name for name in self.coming[0] if self.nodes[name].task is None] if self.coming else []
-        gone = self.done.union(self.failed, self._stopped())
-        left = {name: node.upstream for name, node in self.nodes.items() if name not in gone}
+        running = [name for name in left if name in self.futures and self.futures[name].key in keys]
+        running += [name for name in left if self.coming and name in self.coming[0]]
         known = [times[name] for name in self.nodes if name in times]
         typical = sum(known) / len(known) if known else GUESS
         seconds = {name: times.get(name, typical) for name in left}
-        under_way = {name: seconds[name] / 2 for name in running if name in left}
-        remaining = makespan(left, seconds, len(client.nthreads()), under_way)
-        shown.total = max(elapsed + remaining, 1e-9)
+        half = {name: seconds[name] / 2 for name in running}  # of those that run, so much on average
+        shown.total = elapsed + makespan(left, seconds, len(client.nthreads()), half) + 1e-9
         shown.set_description_str(f"{len(self.done)} of {len(self.nodes)} stages: {', '.join(running)[:60]}", False)
         shown.reach(elapsed)
 
@@ -220,64 +220,9 @@ class Run:
         client.cancel(list(self.futures.values()), force=True)
         for blow in (signal.SIGTERM, signal.SIGKILL):
             with suppress(OSError, TimeoutError):
-                client.run(_strike, blow, on_error="ignore")
+                client.run(strike, blow, on_error="ignore")
         if self.coming:
-            self.coming[1].wait()
-            self._bring_nothing_more()
-
-    def _bring_nothing_more(self) -> None:
-        names, process = self.coming
-        if not process.returncode:
-            self.home.update(names)
-        self.coming = None
-
-    def _report(self) -> int:
-        for name, log in self.failed.items():
-            file = self.folder / f"{name}.log"
-            store.save_bytes(file, log.encode())
-            lines = log.strip().splitlines()
-            print(f"\nstage {name} failed (all it said: {file.relative_to(self.root)}):", file=sys.stderr)
-            print("\n".join(f"    {line}" for line in lines[-SHOWN:]), file=sys.stderr)
-        if stopped := self._stopped():
-            print(f"\nnot run, because they need what failed: {', '.join(stopped)}", file=sys.stderr)
-        elapsed = time.monotonic() - self.begun
-        print(f"{len(self.home)} of {len(self.nodes)} stages in {elapsed:.0f} s")
-        return 1 if self.failed else 0
-
-    def _before(self, name: str) -> set[str]:
-        """All that a stage waits for, directly or not."""
-        found: set[str] = set()
-        todo = list(self.nodes[name].upstream)
-        while todo:
-            if (other := todo.pop()) not in found:
-                found.add(other)
-                todo += self.nodes[other].upstream
-        return found
-
-    def _over(self, name: str) -> bool:
-        """It has failed, or something before it has."""
-        return bool(self.failed) and (name in self.failed or not self._before(name).isdisjoint(self.failed))
-
-    def _stopped(self) -> list[str]:
-        return [name for name in self.nodes if name not in self.failed and self._over(name)]
-
-    def _times(self) -> dict[str, float]:
-        """How long each stage took when it last ran on a cluster."""
-        with suppress(OSError, ValueError):
-            return json.loads((self.folder / "times.json").read_text(encoding="utf-8"))
-        return {}
-
-    def _dvc(self, *command: str) -> subprocess.Popen[str]:
-        """In the workspace, out of reach of Ctrl-C: DVC does not write dvc.lock in one piece."""
-        return subprocess.Popen(
-            ["dvc", *command],
-            cwd=self.root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+            self._came()
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -289,10 +234,26 @@ class Run:
         finally:
             for blow, handler in zip(blows, before, strict=True):
                 signal.signal(blow, handler)
-            (self.folder / "token").unlink(missing_ok=True)
+            self.workspace.token.unlink(missing_ok=True)
+
+    # --- Afterwards
+
+    def _report(self) -> int:
+        for name, log in self.failed.items():
+            file = self.workspace.keep_log(name, log)
+            print(f"\nstage {name} failed (all it said: {file}):", file=sys.stderr)
+            print("\n".join(f"    {line}" for line in log.strip().splitlines()[-SHOWN:]), file=sys.stderr)
+        if stopped := [name for name in self.nodes if name not in self.failed and self._over(name)]:
+            print(f"\nnot run, because they need what failed: {', '.join(stopped)}", file=sys.stderr)
+        print(f"{len(self.home)} of {len(self.nodes)} stages in {time.monotonic() - self.begun:.0f} s")
+        return 1 if self.failed else 0
+
+    def _over(self, name: str) -> bool:
+        """It has failed, or one that it waits for, directly or not."""
+        return name in self.failed or (bool(self.failed) and any(map(self._over, self.nodes[name].upstream)))
 
 
-def _demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float]:
+def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float]:
     """What the stage asks of its worker. A GPU is a wish: without one it runs on the CPU."""
     wanted = dict(node.resources)
     if not any(worker.get("GPU") for worker in offered):
@@ -303,7 +264,8 @@ def _demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, floa
     return wanted
 
 
-def _strike(blow: signal.Signals, dask_worker: object) -> None:
+def strike(blow: signal.Signals, dask_worker: object) -> None:
+    """End the stages of this worker, and wait until they have ended."""
     host = dask_worker.plugins["brittle"]
     host.signal(blow)
     deadline = time.monotonic() + 5

@@ -8,7 +8,9 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+import dask.config
 from dask.utils import parse_bytes
 from distributed import Client, Nanny, Scheduler, SpecCluster
 from distributed.deploy.cluster import Cluster
@@ -61,8 +63,9 @@ def _batch(wanted: Wanted) -> Cluster:
     import dask_jobqueue  # not earlier: it takes Ctrl-C for itself
 
     kinds = {name.removesuffix("Cluster").lower(): name for name in dir(dask_jobqueue) if name.endswith("Cluster")}
+    logs = dask.config.get(f"jobqueue.{wanted.jobqueue}.log-directory", None) or str(Path(".dvc/tmp/scale").absolute())
     try:
-        cluster = getattr(dask_jobqueue, kinds[wanted.jobqueue])()
+        cluster = getattr(dask_jobqueue, kinds[wanted.jobqueue])(log_directory=logs)
     except (ValueError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise BadInput(

@@ -52,6 +52,8 @@ def _cached(cache: Path) -> Iterator[str]:
         # The rest are temporary files of DVC's, which nothing refers to.
         if len(name) == 32 and _md5(path) != name:
             yield f"{_short(path)}: is not what was stored; remove it and run `dvc repro`, or `dvc pull`"
+        elif path.suffix == ".dir" and (outside := [each for each in _listed(path) if _escapes(each)]):
+            yield f"{_short(path)}: lists {outside[0]}, outside of its folder: the storage is not to be trusted"
 
 
 def _checked_out(cache: Path) -> Iterator[str]:
@@ -62,10 +64,22 @@ def _checked_out(cache: Path) -> Iterator[str]:
         if not md5.endswith(".dir"):
             files[path] = md5
         elif listing.exists() and _md5(listing) == md5.removesuffix(".dir"):
-            files |= {path / each["relpath"]: each["md5"] for each in json.loads(listing.read_text("utf-8"))}
+            files |= {path / name: md5 for name, md5 in _listed(listing).items()}
     for path, md5 in files.items():
         if path.is_file() and _md5(path) != md5:
             yield f"{path}: is not what dvc.lock says; remove it and run `dvc repro`, or `dvc pull`"
+
+
+def _listed(listing: Path) -> dict[str, str]:
+    """Names in a folder, with their md5."""
+    try:
+        return {each["relpath"]: each["md5"] for each in json.loads(listing.read_text("utf-8"))}
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _escapes(name: str) -> bool:
+    return Path(name).is_absolute() or ".." in Path(name).parts
 
 
 def _outputs() -> dict[Path, str]:

@@ -1,0 +1,148 @@
+"""The grids of VYS Figures 1 and 2 on a cluster: measured on this machine, and estimated at the paper's scale.
+
+    python benchmarks/scale.py                 the grid with 1 and with 2 workers, against `dvc repro` in the same run
+    python benchmarks/scale.py --estimate      the paper's grid on 8, 64 and 512 workers, from measured times
+
+Measured: the quick grid's stages, from an empty cache in a fresh copy each time; all three must end with the same
+dvc.lock. Workers have one thread each, as has the serial run (but for the last line, which has all that `dvc repro`
+takes).
+
+Estimated: a schedule of the pipeline's own graph, with the seconds of docs/paper-scale/grid.csv for the cells that were
+run (on 2 cores), a power law of their cost for those that were not, DVC's own seconds for each stage, and models that
+travel at BANDWIDTH. It is an estimate: nobody has run it on 512 workers. The papers' other parts were never timed at
+their own scale and are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from ruamel.yaml import YAML
+
+from brittle.params.base import load
+from brittle.params.sweep import SweepParams
+from brittle.scale.estimate import critical_path, makespan
+from grid import KEYS, PRESET, TABLE, Cell, cells
+
+ROOT = Path(__file__).parents[1]
+TARGET = "sweep_collect"
+# The quick grid, with one more dimension, so that no single stage takes half of the time.
+GRID = {"ds": [50, 100, 120, 150], "widths": [100, 500, 1000, 2000]}
+BANDWIDTH = 100e6  # bytes a second, to shared storage and from it
+ROOM, HOME = 2.0, 1.0  # seconds of DVC a stage: on the worker, and, one stage after the other, in the workspace
+
+
+def fresh(folder: Path) -> None:
+    """A clone in which nothing has run, with the grid to be measured."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    yaml, file = YAML(), folder / "params.yaml"
+    yaml.width = 4096
+    params = yaml.load(file)
+    params["sweep"] |= GRID
+    yaml.dump(params, file)
+    shutil.rmtree(folder / "plots/sweep")
+    shutil.rmtree(folder / "plots/widths")
+    (folder / "dvc.lock").unlink()
+
+
+def timed(name: str, command: list[str], threads: int | None) -> tuple[float, bytes]:
+    """How long it takes, the first stage left out; and the dvc.lock that it leaves."""
+    environment = dict(os.environ, DVC_NO_ANALYTICS="1")
+    if threads:
+        environment |= {"OMP_NUM_THREADS": str(threads)}
+    with tempfile.TemporaryDirectory() as folder:
+        there = Path(folder) / "brittle"
+        fresh(there)
+        run = {"cwd": there, "env": environment, "check": True, "stdout": subprocess.DEVNULL}
+        subprocess.run(["dvc", "repro", "params"], **run)
+        began = time.monotonic()
+        subprocess.run([*command, TARGET], **run)
+        seconds = time.monotonic() - began
+        print(f"{name:42} {seconds:6.0f} s", flush=True)
+        return seconds, (there / "dvc.lock").read_bytes()
+
+
+def measure() -> None:
+    scale = [sys.executable, "-m", "brittle.scale", "--workers"]
+    runs = {
+        "1 worker": ([*scale, "1"], 1),
+        "2 workers": ([*scale, "2"], 1),
+        "dvc repro, 1 thread": (["dvc", "repro"], 1),
+        "dvc repro, as it is": (["dvc", "repro"], None),
+    }
+    found = {name: timed(name, *run) for name, run in runs.items()}
+    seconds = {name: taken for name, (taken, _) in found.items()}
+    same = len({lock for _, lock in found.values()}) == 1
+    print(f"2 workers against 1: {seconds['1 worker'] / seconds['2 workers']:.2f} ×")
+    print(f"2 workers against dvc repro, 1 thread: {seconds['dvc repro, 1 thread'] / seconds['2 workers']:.2f} ×")
+    print(f"2 workers against dvc repro as it is: {seconds['dvc repro, as it is'] / seconds['2 workers']:.2f} ×")
+    print("dvc.lock is the same in all" if same else "dvc.lock DIFFERS")
+
+
+def seconds_of(every: list[Cell]) -> tuple[dict[Cell, float], int]:
+    """Of each cell, its seeds together: measured, or by a power law of the cost; and how many were measured."""
+    table = pd.read_csv(TABLE).drop_duplicates(KEYS)
+    known = dict(zip(table[KEYS].itertuples(index=False, name=None), table["seconds"], strict=True))
+    measured = {cell: known[k] for cell in every if (k := (cell.figure, cell.d, cell.alpha, cell.width)) in known}
+    large = {cell: seconds for cell, seconds in measured.items() if seconds > 1}
+    power, scale = np.polyfit(np.log([cell.cost for cell in large]), np.log(list(large.values())), 1)
+    return {cell: measured.get(cell, float(np.exp(scale) * cell.cost**power)) for cell in every}, len(measured)
+
+
+def schedule(parts: dict[str, list[Cell]], seconds: dict[Cell, float], networks: int) -> None:
+    """Each part trains in one stage and is measured in the next; then all are collected."""
+    upstream: dict[str, list[str]] = {}
+    times: dict[str, float] = {}
+    for name, group in parts.items():
+        travel = 4 * networks * sum((cell.d + 2) * cell.width for cell in group) / BANDWIDTH
+        upstream |= {f"train {name}": [], f"attack {name}": [f"train {name}"]}
+        times |= {
+            f"train {name}": ROOM + sum(seconds[cell] for cell in group) + travel,
+            f"attack {name}": ROOM + travel,
+        }
+    upstream["collect"] = [f"attack {name}" for name in parts]
+    times["collect"] = ROOM
+    longest, chain = critical_path(upstream, times)
+    print(
+        f"{len(upstream)} stages, {sum(times.values()) / 3600:.2f} hours of work; longest chain {longest / 60:.1f} min:"
+    )
+    print(f"    {' → '.join(chain)}")
+    for workers in (1, 8, 64, 512):
+        # What comes home does so while others run; of the last ones it is waited for.
+        taken = max(makespan(upstream, times, workers), HOME * len(upstream)) + HOME
+        print(f"    {workers:4} workers: {taken / 60:8.1f} min, {sum(times.values()) / taken:6.1f} ×")
+
+
+def estimate() -> None:
+    p = load(SweepParams, PRESET)
+    every = cells(p)
+    seconds, measured = seconds_of(every)
+    networks = len(p.sweep.seeds)
+    print(f"ESTIMATE of the paper's grid: {len(every)} cells of {networks} seeds, {measured} of them timed on 2 cores.")
+    stage = {cell: f"d {cell.d}" if cell.figure == "1a" else f"width {cell.width}" for cell in every}
+    print("As the pipeline has it, a stage for each d and for each width:")
+    schedule({name: [cell for cell in every if stage[cell] == name] for name in stage.values()}, seconds, networks)
+    print("If every cell were a stage of its own:")
+    names = {cell: f"{cell.figure} d={cell.d} α={cell.alpha:g} width={cell.width}" for cell in every}
+    schedule({names[cell]: [cell] for cell in every}, seconds, networks)
+    print("If every network were:")
+    each = {cell: seconds[cell] / networks for cell in every}
+    schedule({f"{names[cell]} seed={seed}": [cell] for cell in every for seed in range(networks)}, each, 1)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--estimate", action="store_true", help="the paper's grid instead of this machine's")
+    if parser.parse_args().estimate:
+        estimate()
+    else:
+        measure()
