@@ -249,4 +249,4 @@ def test_nothing_is_pickled_and_only_the_store_opens_files(file: Path) -> None:
         assert word not in text, f"{file.name} has {word}"
     if file.name not in ("store.py", "base.py", "sources.py"):  # the last reads the files of others
         for word in ("open(", ".write_text(", ".write_bytes(", "to_csv(", "read_csv("):
-            assert word not in text, f"{file.name} writes or reads files past store.py"
+            assert word not in text.replace("Popen(", ""), f"{file.name} writes or reads files past store.py"

@@ -42,9 +42,9 @@ def part(made: dict[str, bytes], word: str) -> dict[str, bytes]:
     return {path: content for path, content in made.items() if word in path}
 
 
-def scale(repo: Repo, *options: str, code: int = 0, **environment: str) -> str:
+def scale(repo: Repo, *options: str, code: int = 0, timeout: float = 600, **environment: str) -> str:
     done = subprocess.run(
-        [*SCALE, *options], cwd=repo.path, env=ENV | environment, capture_output=True, text=True, timeout=600
+        [*SCALE, *options], cwd=repo.path, env=ENV | environment, capture_output=True, text=True, timeout=timeout
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -99,6 +99,20 @@ def test_two_workers_leave_the_workspace_as_dvc_repro_does(small: Repo, small_re
     repo.set(margin__init_scale=0.9)
     ran = re.findall(r"s  (\S+)", scale(repo, "--workers", "1"))
     assert ran == ["margin_train", "margin_attack", "margin_figures"]
+
+
+@pytest.mark.skipif("BRITTLE_WHOLE" not in os.environ, reason="twenty minutes: set BRITTLE_WHOLE=1")
+def test_the_whole_pipeline_on_two_workers_is_that_of_dvc_repro(reproduced: Repo, tmp_path: Path) -> None:
+    repo = reproduced.copy(tmp_path / "brittle")
+    for room in (".dvc/cache", ".dvc/tmp", "data", "models"):
+        shutil.rmtree(repo.path / room)
+    repo.run("git", "checkout", "HEAD~1", "--", "metrics", "plots")
+    for cells in ("sweep", "widths", "slabs", "mnist_cifar", "cross"):  # of another grid
+        shutil.rmtree(repo.path / "plots" / cells, ignore_errors=True)
+    (repo.path / "dvc.lock").unlink()
+    scale(repo, "--workers", "2", timeout=3600)
+    assert results(repo) == results(reproduced)
+    assert "up to date" in repo.run("dvc", "status")
 
 
 @contextmanager

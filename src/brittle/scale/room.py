@@ -27,6 +27,7 @@ from typing import Any
 from distributed import Worker, WorkerPlugin, get_worker
 from ruamel.yaml import YAML
 
+VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()  # both ends of a task must agree on what it means
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # The shell leads a process group; when the worker's end of the pipe closes, however the worker ended, all of it dies.
 DVC = "import json, sys; from dvc.cli import main; sys.exit(next(filter(None, map(main, json.loads(sys.argv[1]))), 0))"
@@ -68,17 +69,15 @@ class StageFailed(Exception):
 class Host(WorkerPlugin):
     """What a worker has to know, whenever it joins: where the workspace is, and that it runs one stage at a time."""
 
-    name = "brittle"
-
     def __init__(
         self, root: Path, cache: str, token: str, remotes: dict[str, Any], environment: dict[str, str | None]
     ) -> None:
-        self.version = version()
+        self.name, self.version = f"brittle-{token}", VERSION  # a cluster may work for several of us
         self.root, self.cache, self.token = root, cache, token
         self.remotes, self.environment = remotes, environment
 
     async def setup(self, worker: Worker) -> None:
-        if self.version != version():
+        if self.version != VERSION:
             raise RuntimeError(f"{worker.address} has another version of brittle; install the same one there")
         self.running: set[subprocess.Popen[str]] = set()
         self.stopping = False
@@ -157,14 +156,9 @@ class Host(WorkerPlugin):
                 self.running.discard(process)
 
 
-def version() -> str:
-    """Of this module: both ends of a task must agree on what it means."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-
-
-def run(task: Task, apart: bool, *upstream: Outcome) -> Outcome:
+def run(task: Task, name: str, apart: bool, *upstream: Outcome) -> Outcome:
     """Make the room, run the stage in it, take from it what others need."""
-    host: Host = get_worker().plugins[Host.name]
+    host: Host = get_worker().plugins[name]
     begun = time.monotonic()
     if not (apart or host.shares):
         raise StageFailed(task.stage, host.worker.address, 2, f"{host.root}: this worker does not see the workspace\n")

@@ -55,6 +55,7 @@ class Run:
             try:
                 self._submit(client)
                 self._watch(client)
+                client.unregister_worker_plugin(f"brittle-{self.token}")
             except KeyboardInterrupt:
                 self._stop(client)
                 raise Stopped(
@@ -91,7 +92,7 @@ class Run:
         if not client.scheduler_info()["workers"]:
             print("waiting for a first worker", file=sys.stderr)
         client.wait_for_workers(1)
-        self.apart = not all(client.run(lambda dask_worker: dask_worker.plugins["brittle"].shares).values())
+        self.apart = not all(client.run(sees, host.name).values())
         if self.apart:
             self._share()
         offered = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
@@ -100,6 +101,7 @@ class Run:
                 self.futures[node.name] = client.submit(
                     room.run,
                     node.task,
+                    host.name,
                     self.apart,
                     *(self.futures[name] for name in node.upstream),
                     key=f"{node.name}-{self.token}",
@@ -220,7 +222,7 @@ class Run:
         client.cancel(list(self.futures.values()), force=True)
         for blow in (signal.SIGTERM, signal.SIGKILL):
             with suppress(OSError, TimeoutError):
-                client.run(strike, blow, on_error="ignore")
+                client.run(strike, blow, f"brittle-{self.token}", on_error="ignore")
         if self.coming:
             self._came()
 
@@ -264,9 +266,14 @@ def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float
     return wanted
 
 
-def strike(blow: signal.Signals, dask_worker: object) -> None:
+def sees(name: str, dask_worker: object) -> bool:
+    """Does this worker see the workspace?"""
+    return dask_worker.plugins[name].shares
+
+
+def strike(blow: signal.Signals, name: str, dask_worker: object) -> None:
     """End the stages of this worker, and wait until they have ended."""
-    host = dask_worker.plugins["brittle"]
+    host = dask_worker.plugins[name]
     host.signal(blow)
     deadline = time.monotonic() + 5
     while host.running and time.monotonic() < deadline:

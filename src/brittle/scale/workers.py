@@ -79,17 +79,14 @@ def _processes(wanted: Wanted) -> Cluster:
     """Processes on this machine, behind keys that exist for this run alone: nobody else here can give them work."""
     security = Security.temporary()
     resources = {"MEMORY": MEMORY_LIMIT / wanted.workers} | (wanted.resources or {})
-    worker = {
-        "cls": Nanny,
-        "options": {
-            "host": "127.0.0.1",
-            "nthreads": 1,
-            "memory_limit": 0,  # a stage is a process of its own, which a worker's limit does not reach
-            "resources": resources,
-            "security": security,
-            "protocol": "tls://",
-            "silence_logs": logging.CRITICAL,
-        },
+    options = {
+        "host": "127.0.0.1",
+        "nthreads": 1,
+        "memory_limit": 0,  # a stage is a process of its own, which a worker's limit does not reach
+        "resources": resources,
+        "security": security,
+        "protocol": "tls://",
+        "silence_logs": logging.CRITICAL,
     }
     scheduler = {
         "cls": Scheduler,
@@ -98,7 +95,8 @@ def _processes(wanted: Wanted) -> Cluster:
     # Ctrl-C reaches every process of a terminal. Workers are to wait for what this one tells them.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        workers = {f"worker-{i}": worker for i in range(wanted.workers)}
+        gpus = [{"env": {"CUDA_VISIBLE_DEVICES": str(i)}} if "GPU" in resources else {} for i in range(wanted.workers)]
+        workers = {f"worker-{i}": {"cls": Nanny, "options": options | gpu} for i, gpu in enumerate(gpus)}
         return SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL)
     finally:
         signal.signal(signal.SIGINT, before)
