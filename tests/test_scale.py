@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brittle.params.base import BadInput
-from brittle.scale.estimate import critical_path, makespan
+from brittle.scale.estimate import critical_path, expected, makespan, tails
 from brittle.scale.graph import Pipeline
 from brittle.scale.run import demanded
 from conftest import ENV, Repo
@@ -389,6 +389,14 @@ def test_a_schedule_lies_between_what_no_schedule_beats_and_graham_s_bound(
     assert taken <= total / workers + (1 - 1 / workers) * longest + 1e-9  # Graham 1969
     assert makespan(upstream, seconds, 1) == pytest.approx(total)
     assert makespan(upstream, seconds, len(seconds)) == pytest.approx(longest)
+
+
+def test_the_longest_chain_goes_first_and_larger_cells_are_taken_for_longer() -> None:
+    stages = ["train@10", "train@40", "attack@10", "attack@40", "train@cnn", "end"]
+    assert expected(stages, {}, 8.0) == dict(zip(stages, [2, 8, 2, 8, 8, 8], strict=True))
+    assert expected(stages, {"train@40": 20.0, "end": 4.0}, 8.0)["train@10"] == 3.0  # a quarter of 12, the mean
+    upstream = {"a": [], "b": [], "c": ["a"], "d": ["b", "c"]}
+    assert tails(upstream, {"a": 1.0, "b": 3.0, "c": 4.0, "d": 1.0}) == {"a": 6.0, "b": 4.0, "c": 5.0, "d": 1.0}
 
 
 def test_what_runs_already_counts_with_what_it_still_needs() -> None:

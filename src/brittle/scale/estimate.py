@@ -23,6 +23,39 @@ def critical_path(upstream: Upstream, seconds: Mapping[str, float]) -> tuple[flo
     return length, chain[::-1]
 
 
+def fed(upstream: Upstream) -> dict[str, list[str]]:
+    """The stages that wait for each."""
+    feeds: dict[str, list[str]] = {stage: [] for stage in upstream}
+    for stage, needed in upstream.items():
+        for other in needed:
+            if other in feeds:
+                feeds[other].append(stage)
+    return feeds
+
+
+def tails(upstream: Upstream, seconds: Mapping[str, float]) -> dict[str, float]:
+    """The longest chain that begins with each stage: the longer, the sooner it should run."""
+    feeds, tail = fed(upstream), {}
+    for stage in reversed(list(upstream)):
+        tail[stage] = seconds[stage] + max((tail[other] for other in feeds[stage]), default=0.0)
+    return tail
+
+
+def expected(stages: Sequence[str], times: Mapping[str, float], guess: float) -> dict[str, float]:
+    """Seconds of each stage: as last time, or as the others on average, and the larger a grid's cell the longer."""
+    known = [times[stage] for stage in stages if stage in times]
+    typical = sum(known) / len(known) if known else guess
+    largest: dict[str, float] = {}
+    for stage in stages:
+        group, _, cell = stage.partition("@")
+        if cell.isdecimal():
+            largest[group] = max(largest.get(group, 1.0), float(cell))
+    return {
+        stage: times.get(stage, typical * float(cell) / largest[group] if cell.isdecimal() else typical)
+        for stage, (group, _, cell) in ((stage, stage.partition("@")) for stage in stages)
+    }
+
+
 def makespan(
     upstream: Upstream, seconds: Mapping[str, float], workers: int, running: Mapping[str, float] | None = None
 ) -> float:
@@ -32,15 +65,8 @@ def makespan(
     need; stages that are done are left out of `upstream`.
     """
     running = running or {}
+    feeds, tail = fed(upstream), tails(upstream, seconds)
     waits = {stage: {other for other in needed if other in upstream} for stage, needed in upstream.items()}
-    feeds: dict[str, list[str]] = {stage: [] for stage in upstream}
-    for stage, needed in waits.items():
-        for other in needed:
-            feeds[other].append(stage)
-    tail: dict[str, float] = {}
-    for stage in reversed(list(upstream)):
-        tail[stage] = seconds[stage] + max((tail[other] for other in feeds[stage]), default=0.0)
-
     now, busy = 0.0, [(left, stage) for stage, left in running.items()]
     heapq.heapify(busy)
     ready = [(-tail[stage], stage) for stage in upstream if not waits[stage] and stage not in running]

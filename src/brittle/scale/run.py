@@ -17,7 +17,7 @@ from tqdm import tqdm
 from brittle import store
 from brittle.params.base import BadInput
 from brittle.scale import room
-from brittle.scale.estimate import makespan
+from brittle.scale.estimate import expected, makespan, tails
 from brittle.scale.graph import Node, Pipeline
 from brittle.scale.workers import Wanted, connected
 from brittle.scale.workspace import Command, Workspace
@@ -95,6 +95,8 @@ class Run:
         self.apart = not all(client.run(sees, host.name).values())
         if self.apart:
             self._share()
+        upstream = {name: node.upstream for name, node in self.nodes.items()}
+        urgent = tails(upstream, expected(list(self.nodes), self.workspace.times(), GUESS))
         offered = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
         for node in self.nodes.values():
             if node.task is not None and not self._over(node.name):
@@ -106,6 +108,7 @@ class Run:
                     *(self.futures[name] for name in node.upstream),
                     key=f"{node.name}-{self.token}",
                     resources={"STAGE": 1} | demanded(node, offered),
+                    priority=urgent[node.name],
                     pure=False,
                 )
 
@@ -209,9 +212,7 @@ class Run:
         keys = {key for keys in client.processing().values() for key in keys}
         running = [name for name in left if name in self.futures and self.futures[name].key in keys]
         running += [name for name in left if self.coming and name in self.coming[0]]
-        known = [times[name] for name in self.nodes if name in times]
-        typical = sum(known) / len(known) if known else GUESS
-        seconds = {name: times.get(name, typical) for name in left}
+        seconds = expected(list(self.nodes), times, GUESS)
         half = {name: seconds[name] / 2 for name in running}  # of those that run, so much on average
         shown.total = elapsed + makespan(left, seconds, len(client.nthreads()), half) + 1e-9
         shown.set_description_str(f"{len(self.done)} of {len(self.nodes)} stages: {', '.join(running)[:60]}", False)
