@@ -26,6 +26,7 @@ from brittle.stages.progress import Bar, bar
 TOGETHER = 10  # stages that come home in one command; Ctrl-C waits for its end
 GUESS = 10.0  # seconds of a stage that was never timed, until others have been
 SHOWN = 30  # last lines of a log
+LOOK = 2.0  # seconds between two questions to all workers
 
 
 class Stopped(Exception):
@@ -44,6 +45,8 @@ class Run:
         self.failed: dict[str, str] = {}  # with what they said
         self.coming: tuple[list[str], Command] | None = None  # home, just now
         self.apart = False  # do workers share the remote alone?
+        self.running: set[str] = set()  # keys, when last looked
+        self.looked = -LOOK
 
     def go(self, targets: Sequence[str]) -> int:
         """0 if everything is up to date in the end, 1 if a stage failed."""
@@ -209,9 +212,11 @@ class Run:
         """A bar for the whole graph. The time left is that of a schedule of what is left."""
         elapsed = time.monotonic() - self.begun
         left = {name: node.upstream for name, node in self.nodes.items() if not (name in self.done or self._over(name))}
-        keys = {key for keys in client.processing().values() for key in keys}
-        running = [name for name in left if name in self.futures and self.futures[name].key in keys]
-        running += [name for name in left if self.coming and name in self.coming[0]]
+        if elapsed > self.looked + LOOK:
+            self.looked = elapsed
+            self.running = set().union(*client.run(executing, on_error="ignore").values())
+        here = self.coming[0] if self.coming else []
+        running = [name for name in left if name in here or f"{name}-{self.token}" in self.running]
         seconds = expected(list(self.nodes), times, GUESS)
         half = {name: seconds[name] / 2 for name in running}  # of those that run, so much on average
         shown.total = elapsed + makespan(left, seconds, len(client.nthreads()), half) + 1e-9
@@ -265,6 +270,11 @@ def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float
         needs = ", ".join(f"{name} {amount:.3g}" for name, amount in wanted.items())
         raise BadInput(f"dvc.yaml: stage {node.name} needs {needs}; no worker offers that")
     return wanted
+
+
+def executing(dask_worker: object) -> set[str]:
+    """What this worker does now: it may have been given more."""
+    return {task.key for task in dask_worker.state.executing}
 
 
 def sees(name: str, dask_worker: object) -> bool:
