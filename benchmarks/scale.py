@@ -56,7 +56,7 @@ def fresh(folder: Path) -> None:
 
 
 def timed(name: str, command: list[str], threads: int | None) -> tuple[float, dict[str, Any]]:
-    """How long it takes, the first stage left out; and what dvc.lock then says (in no order: DVC has none for targets)."""
+    """How long it takes, the first stage left out; and what dvc.lock then says (its order is none of DVC's)."""
     environment = dict(os.environ, DVC_NO_ANALYTICS="1")
     if threads:
         environment |= {"OMP_NUM_THREADS": str(threads)}

@@ -24,7 +24,9 @@ from hypothesis import strategies as st
 from brittle.params.base import BadInput
 from brittle.scale.estimate import critical_path, expected, makespan, tails
 from brittle.scale.graph import Pipeline
+from brittle.scale.room import THREADS
 from brittle.scale.run import demanded
+from brittle.scale.workers import Wanted, connected
 from conftest import ENV, Repo
 
 SCALE = [sys.executable, "-m", "brittle.scale"]
@@ -356,6 +358,28 @@ def test_a_task_carries_what_git_has_and_names_what_the_cache_has(small_reproduc
     assert "metrics/margin.json" in attack.task.uncached
     assert (figures.upstream, figures.task.cached) == (("margin_attack",), ())
     assert pipeline.kept_for([attack, figures]) == ["data/margin.safetensors", "models/margin.safetensors"]
+
+
+def test_a_folder_of_tables_stands_for_all_that_its_cells_made(fresh: Repo) -> None:
+    nodes = {node.name: node for node in Pipeline(fresh.path).out_of_date(["cross_probe", "slabs_probe"])}
+    for stage, folder in (("cross_probe", "models/cross/"), ("slabs_probe", "models/slabs/")):
+        cells = [name for name in nodes if name.startswith(stage.replace("probe", "train@"))]
+        models = [path for path in nodes[stage].task.cached if path.startswith(folder)]
+        assert len(models) == len(cells) > 1
+
+
+def test_stages_have_the_variables_that_they_have_in_dvc_repro(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask would give them one thread, and take back memory at once: other bytes, and half the speed."""
+    for name in (*THREADS, "MALLOC_TRIM_THRESHOLD_"):
+        monkeypatch.delenv(name, raising=False)
+    wanted = Wanted(workers=1)
+    with connected(wanted) as client:
+        (there,) = client.run(lambda: set(os.environ)).values()
+        for seen in (there, set(os.environ)):
+            assert seen.isdisjoint((*THREADS, "MALLOC_TRIM_THRESHOLD_"))
+    assert wanted.environment == dict.fromkeys(THREADS)
+    assert Wanted(workers=2, threads=3).environment == dict.fromkeys(THREADS, "3")
+    assert Wanted(workers=2, scheduler="tcp://host:8786").environment == {}
 
 
 def test_credentials_stay_where_they_are(small: Repo, tmp_path: Path) -> None:

@@ -89,6 +89,9 @@ class Pipeline:
         for dep in stage.deps:
             inside = [out for path, (out, _) in self.producer.items() if out.use_cache and _overlap(path, dep.fs_path)]
             cached += [dep.def_path if _within(dep.fs_path, out.fs_path) else out.def_path for out in inside]
+            # A folder of a matrix's tables, which are in Git, stands for all that its cells made: models, too.
+            cells = {stage for out, stage in self.producer.values() if _below(out.fs_path, dep.fs_path)}
+            cached += [out.def_path for cell in cells for out in cell.outs if out.use_cache]
             covered = [Path(out.fs_path) for out in inside]
             for path in self._files(Path(dep.fs_path)):
                 if not any(path.is_relative_to(out) for out in covered):
@@ -140,6 +143,10 @@ def _group(stage: PipelineStage) -> str:
 
 def _within(path: str, folder: str) -> bool:
     return Path(path).is_relative_to(folder)
+
+
+def _below(path: str, folder: str) -> bool:
+    return path != folder and _within(path, folder)
 
 
 def _overlap(one: str, other: str) -> bool:

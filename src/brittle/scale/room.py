@@ -99,10 +99,11 @@ class Host(WorkerPlugin):
     def commands(self, task: Task, apart: bool) -> list[list[str]]:
         """Of DVC, one after the other."""
         if apart:
-            pull = ["repro", "--single-item", "--pull", task.stage]
-            return [pull, ["push", "--quiet", "--run-cache", task.stage]]
-        checkout = [["checkout", "--quiet", *task.cached]] if task.cached else []
-        return [*checkout, ["repro", "--single-item", task.stage]]
+            inputs, repro = "pull", ["repro", "--single-item", "--pull", task.stage]
+            results = [["push", "--quiet", "--run-cache", task.stage]]
+        else:
+            inputs, repro, results = "checkout", ["repro", "--single-item", task.stage], []
+        return [*([[inputs, "--quiet", *task.cached]] if task.cached else []), repro, *results]
 
     def config(self, apart: bool) -> str:
         cache = self.scratch / "cache" if apart else self.cache

@@ -90,14 +90,22 @@ def _processes(wanted: Wanted) -> Cluster:
     }
     scheduler = {
         "cls": Scheduler,
-        "options": {"host": "127.0.0.1", "protocol": "tls://", "security": security, "dashboard": False},
+        "options": {
+            "host": "127.0.0.1",
+            "protocol": "tls://",
+            "security": security,
+            "dashboard": False,
+            "dashboard_address": "127.0.0.1:0",  # any port: there may be another run
+        },
     }
     # Ctrl-C reaches every process of a terminal. Workers are to wait for what this one tells them.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         gpus = [{"env": {"CUDA_VISIBLE_DEVICES": str(i)}} if "GPU" in resources else {} for i in range(wanted.workers)]
         workers = {f"worker-{i}": {"cls": Nanny, "options": options | gpu} for i, gpu in enumerate(gpus)}
-        return SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL)
+        # Dask would set variables for them (and, in passing, here): but stages are to run as in `dvc repro`.
+        with dask.config.set({"distributed.nanny.pre-spawn-environ": {}}):
+            return SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL)
     finally:
         signal.signal(signal.SIGINT, before)
 
