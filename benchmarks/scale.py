@@ -3,8 +3,8 @@
     python benchmarks/scale.py                 the grid with 1 and with 2 workers, against `dvc repro` in the same run
     python benchmarks/scale.py --estimate      the paper's grid on 8, 64 and 512 workers, from measured times
 
-Measured: the quick grid's stages, from an empty cache in a fresh copy each time; all three must end with the same
-dvc.lock. Workers have one thread each, as has the serial run (but for the last line, which has all that `dvc repro`
+Measured: about the quick grid, from an empty cache in a fresh copy each time; the last line says whether all four
+dvc.lock agree. Workers have one thread each, as has the serial run (but for the last line, which has all that `dvc repro`
 takes).
 
 Estimated: a schedule of the pipeline's own graph, with the seconds of docs/paper-scale/grid.csv for the cells that were
@@ -39,7 +39,8 @@ TARGET = "sweep_collect"
 # About the quick grid, with stages of like sizes: where one stage is most of the work, more workers have nothing to do.
 GRID = {"ds": [80, 90, 100, 110, 120], "widths": [100, 500, 1000, 2000]}
 BANDWIDTH = 100e6  # bytes a second, to shared storage and from it
-ROOM, HOME = 2.0, 1.0  # seconds of DVC a stage: on the worker, and, one stage after the other, in the workspace
+# Assumed seconds of DVC a stage: on the worker, and, one stage after the other, in the workspace
+ROOM, HOME = 2.0, 1.0
 
 
 def fresh(folder: Path) -> None:
@@ -56,7 +57,7 @@ def fresh(folder: Path) -> None:
 
 
 def timed(name: str, command: list[str], threads: int | None) -> tuple[float, dict[str, Any]]:
-    """How long it takes, the first stage left out; and what dvc.lock then says (its order is none of DVC's)."""
+    """How long it takes, the first stage left out; and dvc.lock without its order, which DVC leaves to chance."""
     environment = dict(os.environ, DVC_NO_ANALYTICS="1")
     if threads:
         environment |= {"OMP_NUM_THREADS": str(threads)}
