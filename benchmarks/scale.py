@@ -4,8 +4,7 @@
     python benchmarks/scale.py --estimate      the paper's grid on 8, 64 and 512 workers, from measured times
 
 Measured: about the quick grid, from an empty cache in a fresh copy each time; the last line says whether all four
-dvc.lock agree. Workers have one thread each, as has the serial run (but for the last line, which has all that `dvc repro`
-takes).
+dvc.lock agree. Workers have one thread each, as has the first serial run; the second has all that `dvc repro` takes.
 
 Estimated: a schedule of the pipeline's own graph, with the seconds of docs/paper-scale/grid.csv for the cells that were
 run (on 2 cores), a power law of their cost for those that were not, DVC's own seconds for each stage, and models that
