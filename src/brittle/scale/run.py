@@ -23,7 +23,7 @@ from brittle.scale.workers import Wanted, connected
 from brittle.scale.workspace import Command, Workspace
 from brittle.stages.progress import Bar, bar
 
-TOGETHER = 10  # stages that come home in one command; Ctrl-C waits for its end
+TOGETHER = 20  # stages that come home in one command; Ctrl-C waits for its end
 GUESS = 10.0  # seconds of a stage that was never timed, until others have been
 SHOWN = 30  # last lines of a log
 LOOK = 2.0  # seconds between two questions to all workers
@@ -136,7 +136,7 @@ class Run:
                 for name, future in self.futures.items():
                     if name not in self.done and not self._over(name) and future.done():
                         self._ended(name, future, times)
-                self._bring()
+                self._bring(len(client.nthreads()))
                 if not shown.disable:
                     self._show(shown, client, times)
                 time.sleep(0.2)
@@ -172,7 +172,7 @@ class Run:
             md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
             store.save_bytes(Path(self.pipeline.cache) / "files/md5" / md5[:2] / md5[2:], content)
 
-    def _bring(self) -> None:
+    def _bring(self, workers: int) -> None:
         """The next stages in DVC's order into the workspace, by DVC: from the run cache, or by running them here."""
         if self.coming:
             if not self.coming[1].ended:
@@ -188,9 +188,9 @@ class Run:
             if name not in self.done or len(batch) == TOGETHER:
                 break
             batch.append(name)
-        # The command takes seconds, and a core: not for a stage or two, while workers have more to do.
-        idle = all(name in self.done or self._over(name) for name in self.futures)
-        if len(batch) == TOGETHER or (batch and idle):
+        # The command takes seconds, and a core: not for a stage or two, while every worker has something to do.
+        left = [name for name in self.futures if not (name in self.done or self._over(name))]
+        if len(batch) == TOGETHER or (batch and len(left) < workers):
             self.coming = batch, self.workspace.bring(batch, pull=self.apart)
 
     def _came(self) -> None:

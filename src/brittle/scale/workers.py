@@ -20,6 +20,14 @@ from distributed.system import MEMORY_LIMIT
 from brittle.params.base import BadInput
 from brittle.scale.room import THREADS
 
+QUIET = {
+    # Dask would set variables for its workers (and, in passing, here): but stages are to run as in `dvc repro`.
+    "distributed.nanny.pre-spawn-environ": {},
+    # It watches itself a hundred times a second, in every process: a tenth of a core that stages can use.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
 BATCH_SYSTEMS = ("htcondor", "lsf", "oar", "pbs", "sge", "slurm")
 
 
@@ -103,8 +111,7 @@ def _processes(wanted: Wanted) -> Cluster:
     try:
         gpus = [{"env": {"CUDA_VISIBLE_DEVICES": str(i)}} if "GPU" in resources else {} for i in range(wanted.workers)]
         workers = {f"worker-{i}": {"cls": Nanny, "options": options | gpu} for i, gpu in enumerate(gpus)}
-        # Dask would set variables for them (and, in passing, here): but stages are to run as in `dvc repro`.
-        with dask.config.set({"distributed.nanny.pre-spawn-environ": {}}):
+        with dask.config.set(QUIET):
             return SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL)
     finally:
         signal.signal(signal.SIGINT, before)
