@@ -26,7 +26,6 @@ from brittle.stages.progress import Bar, bar
 TOGETHER = 20  # stages that come home in one command; Ctrl-C waits for its end
 GUESS = 10.0  # seconds of a stage that was never timed, until others have been
 SHOWN = 30  # last lines of a log
-LOOK = 2.0  # seconds between two questions to all workers
 
 
 class Stopped(Exception):
@@ -39,14 +38,14 @@ class Run:
         self.token = secrets.token_hex(8)
         self.begun = time.monotonic()
         self.nodes: dict[str, Node] = {}  # out of date, in DVC's order
-        self.futures: dict[str, Future] = {}  # of those that workers run
+        self.demands: dict[str, dict[str, float]] = {}  # of those that workers run: what each asks of its worker
+        self.futures: dict[str, Future] = {}  # those that workers run now
+        self.outcomes: dict[str, room.Outcome] = {}  # those that they have run
         self.done: set[str] = set()  # by a worker or here
         self.home: set[str] = set()  # and in the workspace
         self.failed: dict[str, str] = {}  # with what they said
         self.coming: tuple[list[str], Command] | None = None  # home, just now
         self.apart = False  # do workers share the remote alone?
-        self.running: set[str] = set()  # keys, when last looked
-        self.looked = -LOOK
 
     def go(self, targets: Sequence[str]) -> int:
         """0 if everything is up to date in the end, 1 if a stage failed."""
@@ -56,7 +55,7 @@ class Run:
             return 0
         with connected(self.wanted) as client, self._interruptible():
             try:
-                self._submit(client)
+                self._welcome(client)
                 self._watch(client)
                 client.unregister_worker_plugin(f"brittle-{self.token}")
             except KeyboardInterrupt:
@@ -83,37 +82,23 @@ class Run:
             nodes = self.pipeline.out_of_date(targets)
         self.nodes = {node.name: node for node in nodes}
 
-    def _submit(self, client: Client) -> None:
-        """The Dask graph is DVC's graph; small results travel along its edges, the artefacts through DVC's cache."""
+    def _welcome(self, client: Client) -> None:
+        """Workers learn where the workspace is, whenever they join; and whether they can do what stages ask for."""
         store.save_bytes(self.workspace.token, self.token.encode())
         remotes, root = self.pipeline.remotes(), self.workspace.root
-        host = room.Host(root, self.pipeline.cache, self.token, remotes, self.wanted.environment)
+        self.host = room.Host(root, self.pipeline.cache, self.token, remotes, self.wanted.environment)
         try:
-            client.register_plugin(host)
+            client.register_plugin(self.host)
         except Exception as error:  # whatever keeps a worker from loading it
             raise BadInput(f"a worker cannot work for this pipeline: {error}") from None
         if not client.scheduler_info()["workers"]:
             print("waiting for a first worker", file=sys.stderr)
         client.wait_for_workers(1)
-        self.apart = not all(client.run(sees, host.name).values())
+        self.apart = not all(client.run(sees, self.host.name).values())
         if self.apart:
             self._share()
-        upstream = {name: node.upstream for name, node in self.nodes.items()}
-        urgent = tails(upstream, expected(list(self.nodes), self.workspace.times(), GUESS))
-        offered = [worker["resources"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
-        for node in self.nodes.values():
-            if node.task is not None and not self._over(node.name):
-                self.futures[node.name] = client.submit(
-                    room.run,
-                    node.task,
-                    host.name,
-                    self.apart,
-                    *(self.futures[name] for name in node.upstream),
-                    key=f"{node.name}-{self.token}",
-                    resources={"STAGE": 1} | demanded(node, offered),
-                    priority=urgent[node.name],
-                    pure=False,
-                )
+        offered = list(offers(client).values())
+        self.demands = {name: demanded(node, offered) for name, node in self.nodes.items() if node.task is not None}
 
     def _share(self) -> None:
         """Workers that do not see the workspace find in the remote what is up to date here."""
@@ -131,20 +116,56 @@ class Run:
 
     def _watch(self, client: Client) -> None:
         times = self.workspace.times()
+        upstream = {name: node.upstream for name, node in self.nodes.items()}
+        urgent = tails(upstream, expected(list(self.nodes), times, GUESS))
         with bar(1.0, "") as shown:
             while any(name not in self.home and not self._over(name) for name in self.nodes):
-                for name, future in self.futures.items():
-                    if name not in self.done and not self._over(name) and future.done():
-                        self._ended(name, future, times)
-                self._bring(len(client.nthreads()))
+                for name in [name for name, future in self.futures.items() if future.done()]:
+                    self._ended(name, self.futures.pop(name), times)
+                working = client.processing()
+                idle = [worker for worker, tasks in working.items() if not tasks]
+                self._give(client, idle, urgent)
+                self._bring(idle=len(self.futures) < len(working))
                 if not shown.disable:
-                    self._show(shown, client, times)
+                    self._show(shown, len(working), times)
                 time.sleep(0.2)
         self.workspace.keep_times(times)
 
+    def _give(self, client: Client, idle: list[str], urgent: dict[str, float]) -> None:
+        """Each worker that has nothing to do gets the most urgent stage that is ready and that it can run.
+
+        Dask would choose a worker for every ready stage at once, without a notion of how long stages take, and then
+        leave one idle beside another's queue.
+        """
+        ready = [name for name in self.demands if self._ready(name)]
+        if not (ready and idle):
+            return
+        offered = {worker: amounts for worker, amounts in offers(client).items() if worker in idle}
+        for name in sorted(ready, key=urgent.__getitem__, reverse=True):
+            able = [worker for worker, amounts in offered.items() if suffices(amounts, self.demands[name])]
+            if able:
+                # Of those that can, the one that offers least: others may need more. Dask knows which one is free.
+                del offered[min(able, key=lambda worker: len(offered[worker]))]
+                node = self.nodes[name]
+                self.futures[name] = client.submit(
+                    room.run,
+                    node.task,
+                    self.host.name,
+                    self.apart,
+                    *(self.outcomes[before] for before in node.upstream),
+                    key=f"{name}-{self.token}",
+                    resources={"STAGE": 1} | self.demands[name],
+                    priority=urgent[name],
+                    pure=False,
+                )
+
+    def _ready(self, name: str) -> bool:
+        begun = name in self.done or name in self.futures or self._over(name)
+        return not begun and self.outcomes.keys() >= set(self.nodes[name].upstream)
+
     def _ended(self, name: str, future: Future, times: dict[str, float]) -> None:
         if future.status == "finished":
-            outcome = future.result()
+            outcome = self.outcomes[name] = future.result()
             self.done.add(name)
             tqdm.write(f"{outcome.seconds:8.1f} s  {name}{'' if outcome.ran else '  (from the run cache)'}")
             if outcome.ran:
@@ -154,10 +175,9 @@ class Run:
             return
         error = future.exception() if future.status == "error" else "the cluster gave it up"
         if isinstance(error, room.StageFailed):
-            self._fail(error.stage, error.log)  # this one, or one before it
+            self._fail(name, error.log)
         elif isinstance(error, KilledWorker):
-            stage = error.task.removesuffix(f"-{self.token}")
-            self._fail(stage, f"its worker died {error.allowed_failures + 1} times in a row (out of memory?)\n")
+            self._fail(name, f"its worker died {error.allowed_failures + 1} times in a row (out of memory?)\n")
         else:
             self._fail(name, f"{error}\n")
 
@@ -172,7 +192,7 @@ class Run:
             md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
             store.save_bytes(Path(self.pipeline.cache) / "files/md5" / md5[:2] / md5[2:], content)
 
-    def _bring(self, workers: int) -> None:
+    def _bring(self, idle: bool) -> None:
         """The next stages in DVC's order into the workspace, by DVC: from the run cache, or by running them here."""
         if self.coming:
             if not self.coming[1].ended:
@@ -189,8 +209,7 @@ class Run:
                 break
             batch.append(name)
         # The command takes seconds, and a core: not for a stage or two, while every worker has something to do.
-        left = [name for name in self.futures if not (name in self.done or self._over(name))]
-        if len(batch) == TOGETHER or (batch and len(left) < workers):
+        if len(batch) == TOGETHER or (batch and idle):
             self.coming = batch, self.workspace.bring(batch, pull=self.apart)
 
     def _came(self) -> None:
@@ -208,18 +227,15 @@ class Run:
             if self.nodes[name].task and f"Running stage '{name}'" in log:
                 tqdm.write(f"            {name} ran again here: its result was not in the run cache")
 
-    def _show(self, shown: Bar, client: Client, times: dict[str, float]) -> None:
+    def _show(self, shown: Bar, workers: int, times: dict[str, float]) -> None:
         """A bar for the whole graph. The time left is that of a schedule of what is left."""
         elapsed = time.monotonic() - self.begun
         left = {name: node.upstream for name, node in self.nodes.items() if not (name in self.done or self._over(name))}
-        if elapsed > self.looked + LOOK:
-            self.looked = elapsed
-            self.running = set().union(*client.run(executing, on_error="ignore").values())
         here = self.coming[0] if self.coming else []
-        running = [name for name in left if name in here or f"{name}-{self.token}" in self.running]
+        running = [name for name in left if name in here or name in self.futures]
         seconds = expected(list(self.nodes), times, GUESS)
         half = {name: seconds[name] / 2 for name in running}  # of those that run, so much on average
-        shown.total = elapsed + makespan(left, seconds, len(client.nthreads()), half) + 1e-9
+        shown.total = elapsed + makespan(left, seconds, workers, half) + 1e-9
         shown.set_description_str(f"{len(self.done)} of {len(self.nodes)} stages: {', '.join(running)[:60]}", False)
         shown.reach(elapsed)
 
@@ -266,15 +282,19 @@ def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float
     wanted = dict(node.resources)
     if not any(worker.get("GPU") for worker in offered):
         wanted.pop("GPU", None)
-    if not any(all(worker.get(name, 0) >= amount for name, amount in wanted.items()) for worker in offered):
+    if not any(suffices(worker, wanted) for worker in offered):
         needs = ", ".join(f"{name} {amount:.3g}" for name, amount in wanted.items())
         raise BadInput(f"dvc.yaml: stage {node.name} needs {needs}; no worker offers that")
     return wanted
 
 
-def executing(dask_worker: object) -> set[str]:
-    """What this worker does now: it may have been given more."""
-    return {task.key for task in dask_worker.state.executing}
+def suffices(offered: dict[str, float], wanted: dict[str, float]) -> bool:
+    return all(offered.get(name, 0) >= amount for name, amount in wanted.items())
+
+
+def offers(client: Client) -> dict[str, dict[str, float]]:
+    """The resources of each worker, by its address."""
+    return {worker: known["resources"] for worker, known in client.scheduler_info(n_workers=-1)["workers"].items()}
 
 
 def sees(name: str, dask_worker: object) -> bool:
