@@ -25,9 +25,9 @@ from brittle.params.base import BadInput
 from brittle.scale.estimate import critical_path, expected, makespan, tails
 from brittle.scale.graph import Pipeline
 from brittle.scale.room import THREADS
-from brittle.scale.run import demanded
+from brittle.scale.run import demanded, placed
 from brittle.scale.workers import Wanted, connected
-from conftest import ENV, Repo
+from conftest import ENV, Repo, tiny
 
 SCALE = [sys.executable, "-m", "brittle.scale"]
 HEADLINE = ["params", "margin_data", "margin_train", "margin_attack", "margin_figures"]
@@ -99,18 +99,12 @@ def test_two_workers_leave_the_workspace_as_dvc_repro_does(small: Repo, small_re
     assert scale(repo) == "Data and pipelines are up to date.\n"
 
 
-@pytest.mark.skipif("BRITTLE_WHOLE" not in os.environ, reason="twenty minutes: set BRITTLE_WHOLE=1")
-def test_the_whole_pipeline_on_two_workers_is_that_of_dvc_repro(reproduced: Repo, tmp_path: Path) -> None:
-    repo = reproduced.copy(tmp_path / "brittle")
-    for room in (".dvc/cache", ".dvc/tmp", "data", "models"):
-        shutil.rmtree(repo.path / room)
-    repo.run("git", "checkout", "HEAD~1", "--", "metrics", "plots")
-    for cells in ("sweep", "widths", "slabs", "mnist_cifar", "cross"):  # of another grid
-        shutil.rmtree(repo.path / "plots" / cells, ignore_errors=True)
-    (repo.path / "dvc.lock").unlink()
-    scale(repo, "--workers", "2", timeout=3600)
+@pytest.mark.skipif("BRITTLE_WHOLE" not in os.environ, reason="ten minutes: set BRITTLE_WHOLE=1")
+def test_the_whole_pipeline_on_two_workers_is_that_of_dvc_repro(fresh: Repo, reproduced: Repo, tmp_path: Path) -> None:
+    repo = fresh.copy(tmp_path / "brittle")
+    tiny(repo)
+    repo.run("dvc", "repro", timeout=3600)
     assert results(repo) == results(reproduced)
-    assert "up to date" in repo.run("dvc", "status")
 
 
 @contextmanager
@@ -343,6 +337,17 @@ def test_stages_ask_for_what_they_need(small: Repo, tmp_path: Path) -> None:
     assert demanded(nodes["margin_train"], [small_worker, gpu]) == {"GPU": 1}
     with pytest.raises(BadInput, match=r"stage margin_attack needs MEMORY 8e\+09; no worker offers that"):
         demanded(nodes["margin_attack"], [small_worker])
+
+
+def test_stages_go_to_workers_that_are_free_and_can_run_them_the_most_urgent_first() -> None:
+    demands = {"long": {}, "gpu": {"GPU": 1.0}, "large": {"MEMORY": 8e9}, "short": {}}
+    plain, gpu = {"STAGE": 1.0, "MEMORY": 4e9}, {"STAGE": 1.0, "MEMORY": 1.6e10, "GPU": 1.0}
+    assert placed(demands, demands, []) == []
+    assert placed(demands, demands, [plain]) == ["long"]
+    assert placed(demands, demands, [gpu, plain]) == ["long", "gpu"]  # the first does not take the GPU's place
+    assert placed(demands, demands, [plain, plain]) == ["long", "short"]  # nobody waits behind those that cannot run
+    assert placed(demands, demands, [gpu, gpu, plain]) == ["long", "gpu", "large"]
+    assert placed(demands, demands, [gpu, gpu, plain, plain]) == list(demands)
 
 
 def test_a_task_carries_what_git_has_and_names_what_the_cache_has(small_reproduced: Repo, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -140,24 +140,20 @@ class Run:
         ready = [name for name in self.demands if self._ready(name)]
         if not (ready and idle):
             return
-        offered = {worker: amounts for worker, amounts in offers(client).items() if worker in idle}
-        for name in sorted(ready, key=urgent.__getitem__, reverse=True):
-            able = [worker for worker, amounts in offered.items() if suffices(amounts, self.demands[name])]
-            if able:
-                # Of those that can, the one that offers least: others may need more. Dask knows which one is free.
-                del offered[min(able, key=lambda worker: len(offered[worker]))]
-                node = self.nodes[name]
-                self.futures[name] = client.submit(
-                    room.run,
-                    node.task,
-                    self.host.name,
-                    self.apart,
-                    *(self.outcomes[before] for before in node.upstream),
-                    key=f"{name}-{self.token}",
-                    resources={"STAGE": 1} | self.demands[name],
-                    priority=urgent[name],
-                    pure=False,
-                )
+        free = [amounts for worker, amounts in offers(client).items() if worker in idle]
+        for name in placed(sorted(ready, key=urgent.__getitem__, reverse=True), self.demands, free):
+            node = self.nodes[name]
+            self.futures[name] = client.submit(
+                room.run,
+                node.task,
+                self.host.name,
+                self.apart,
+                *(self.outcomes[before] for before in node.upstream),
+                key=f"{name}-{self.token}",
+                resources={"STAGE": 1} | self.demands[name],
+                priority=urgent[name],
+                pure=False,
+            )
 
     def _ready(self, name: str) -> bool:
         begun = name in self.done or name in self.futures or self._over(name)
@@ -286,6 +282,19 @@ def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float
         needs = ", ".join(f"{name} {amount:.3g}" for name, amount in wanted.items())
         raise BadInput(f"dvc.yaml: stage {node.name} needs {needs}; no worker offers that")
     return wanted
+
+
+def placed(
+    ready: Iterable[str], demands: Mapping[str, dict[str, float]], free: Sequence[dict[str, float]]
+) -> list[str]:
+    """The first of these stages for which there is a worker, each with one to itself: which one, Dask will find."""
+    free, found = list(free), []
+    for name in ready:
+        able = [offered for offered in free if suffices(offered, demands[name])]
+        if able:
+            free.remove(min(able, key=len))  # the one that offers least: others may need more
+            found.append(name)
+    return found
 
 
 def suffices(offered: dict[str, float], wanted: dict[str, float]) -> bool:
