@@ -30,6 +30,7 @@ from brittle.scale.workers import Wanted, connected
 from conftest import ENV, Repo, tiny
 
 SCALE = [sys.executable, "-m", "brittle.scale"]
+HASTE = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}  # before a scheduler that does not answer is given up
 HEADLINE = ["params", "margin_data", "margin_train", "margin_attack", "margin_figures"]
 
 
@@ -73,12 +74,12 @@ def stages_of(process: psutil.Process, name: str) -> list[psutil.Process]:
 
 
 @contextmanager
-def begun(repo: Repo, *options: str) -> Iterator[subprocess.Popen[str]]:
+def begun(repo: Repo, *options: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """`brittle.scale` under way."""
     with subprocess.Popen(
         [*SCALE, *options],
         cwd=repo.path,
-        env=ENV,
+        env=ENV | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -108,14 +109,14 @@ def test_the_whole_pipeline_on_two_workers_is_that_of_dvc_repro(fresh: Repo, rep
 
 
 @contextmanager
-def machine(scheduler: str, folder: Path, hidden: Path, *options: str) -> Iterator[None]:
-    """A Dask worker that does not see `hidden`, as on another machine, with folders and a home of its own."""
+def machine(scheduler: str, folder: Path, hidden: Path | None, *options: str) -> Iterator[None]:
+    """A Dask worker with folders and a home of its own, that does not see `hidden`, as on another machine."""
     folder.mkdir()
     dask = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--local-directory", str(folder), *options]
-    command = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {hidden} && exec "$@"', "sh", *dask]
+    hide = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs none {hidden} && exec "$@"', "sh"] if hidden else []
     environment = ENV | {"HOME": str(folder)}
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*hide, *dask], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
             yield
@@ -297,6 +298,20 @@ def test_ctrl_c_stops_everything_and_the_next_run_goes_on(small: Repo, small_rep
     assert len(re.findall(r"s  margin_data$", out, re.MULTILINE)) == 0  # it was done
 
 
+def test_a_scheduler_that_goes_away_is_told_in_one_line_and_the_next_run_goes_on(small: Repo, tmp_path: Path) -> None:
+    repo = small.copy(tmp_path / "brittle")
+    with ExitStack() as ends:
+        with scheduler(tmp_path) as address:
+            ends.enter_context(machine(address, tmp_path / "one", None, "--nthreads", "1"))
+            run = ends.enter_context(begun(repo, "--scheduler", address, "margin_train", **HASTE))
+            until(lambda: list((tmp_path / "one").rglob("room-*/models")), "margin_train has not begun")
+        out, _ = run.communicate(timeout=120)
+    assert run.returncode == 2, out
+    assert out.splitlines()[-1] == "Dask's scheduler is gone; start it and run the same command again to go on"
+    assert "Traceback" not in out
+    assert "2 of 2 stages" in scale(repo, "margin_train")
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [
@@ -311,7 +326,7 @@ def test_ctrl_c_stops_everything_and_the_next_run_goes_on(small: Repo, small_rep
 )
 def test_a_wrong_option_is_one_line(small: Repo, tmp_path: Path, options: list[str], line: str) -> None:
     repo = small.copy(tmp_path / "brittle")
-    out = scale(repo, *options, code=2, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="2s")
+    out = scale(repo, *options, code=2, **HASTE)
     assert line in out.splitlines()[-1]
     assert "Traceback" not in out
 
@@ -383,6 +398,14 @@ def test_stages_have_the_variables_that_they_have_in_dvc_repro(monkeypatch: pyte
     assert wanted.environment == dict.fromkeys(THREADS)
     assert Wanted(workers=2, threads=3).environment == dict.fromkeys(THREADS, "3")
     assert Wanted(workers=2, scheduler="tcp://host:8786").environment == {}
+
+
+def test_each_process_here_has_a_gpu_of_its_own() -> None:
+    with connected(Wanted(workers=2, resources={"GPU": 1.0})) as client:
+        seen = client.run(lambda: os.environ["CUDA_VISIBLE_DEVICES"])
+        assert sorted(seen.values()) == ["0", "1"]
+        offered = client.scheduler_info(n_workers=-1)["workers"].values()
+        assert [worker["resources"]["GPU"] for worker in offered] == [1.0, 1.0]
 
 
 def test_credentials_stay_where_they_are(small: Repo, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run from first to last: DVC's graph becomes a Dask graph, whose results come home to the workspace."""
+"""A run from first to last: stages of DVC's graph become tasks of Dask, whose results come home to the workspace."""
 
 from __future__ import annotations
 
@@ -64,6 +64,9 @@ class Run:
                     f"stopped: {len(self.home)} of {len(self.nodes)} stages are in the workspace, "
                     f"{len(self.done - self.home)} more in the run cache; run the same command again to go on"
                 ) from None
+            finally:
+                if self.coming:  # after an error: DVC writes to its end
+                    self.coming[1].wait()
         return self._report()
 
     # --- Before
@@ -122,7 +125,7 @@ class Run:
             while any(name not in self.home and not self._over(name) for name in self.nodes):
                 for name in [name for name, future in self.futures.items() if future.done()]:
                     self._ended(name, self.futures.pop(name), times)
-                working = client.processing()
+                working = asked(client)
                 idle = [worker for worker, tasks in working.items() if not tasks]
                 self._give(client, idle, urgent)
                 self._bring(idle=len(self.futures) < len(working))
@@ -304,6 +307,14 @@ def suffices(offered: dict[str, float], wanted: dict[str, float]) -> bool:
 def offers(client: Client) -> dict[str, dict[str, float]]:
     """The resources of each worker, by its address."""
     return {worker: known["resources"] for worker, known in client.scheduler_info(n_workers=-1)["workers"].items()}
+
+
+def asked(client: Client) -> dict[str, Sequence[str]]:
+    """What each worker has to do."""
+    try:
+        return client.processing()
+    except (OSError, TimeoutError):
+        raise BadInput("Dask's scheduler is gone; start it and run the same command again to go on") from None
 
 
 def sees(name: str, dask_worker: object) -> bool:
