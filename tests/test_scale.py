@@ -20,6 +20,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from brittle.params.base import BadInput
 from brittle.scale.estimate import critical_path, expected, makespan, tails
@@ -261,6 +262,28 @@ def test_a_worker_killed_in_the_middle_of_a_stage_changes_nothing(
     made = results(repo)
     assert part(made, "margin") == part(results(small_reproduced), "margin")
     assert not list(repo.path.rglob(".*.tmp"))
+    assert repo.stages_run("dvc", "repro", "margin_figures") == []
+
+
+def test_a_lock_file_of_a_machine_that_rounds_otherwise_is_brought_up_to_date(
+    small_reproduced: Repo, tmp_path: Path
+) -> None:
+    """A clone without data: dvc.lock names a model that nobody here has, and that is not what will be trained here."""
+    repo = small_reproduced.copy(tmp_path / "brittle")
+    for room in (".dvc/cache", "data", "models"):
+        shutil.rmtree(repo.path / room)
+    lock = repo.path / "dvc.lock"
+    outs = YAML(typ="safe").load(lock)["stages"]["margin_train"]["outs"]
+    (model,) = [out["md5"] for out in outs if out["path"] == "models/margin.safetensors"]
+    lock.write_text(lock.read_text().replace(model, "f" * 32))
+    out = scale(repo, "--workers", "2", "margin_train")
+    assert "ran again here" not in out
+    made = repo.path / "models/margin.safetensors"
+    assert made.read_bytes() == (small_reproduced.path / "models/margin.safetensors").read_bytes()
+    made.unlink()
+    lock.write_text(lock.read_text().replace(model, "f" * 32))  # as if it had been stopped before the model came home
+    assert "margin_train  (from the run cache)" in scale(repo, "--workers", "2", "margin_figures")
+    assert results(repo)["dvc.lock"] == results(small_reproduced)["dvc.lock"]
     assert repo.stages_run("dvc", "repro", "margin_figures") == []
 
 

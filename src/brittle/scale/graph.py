@@ -106,6 +106,7 @@ class Pipeline:
             packed=pack(self.root, files),
             pipeline=_yaml(contents | {"stages": stages}),
             entries={name: self.locked[name] for name in names if name in self.locked},
+            kept=not any(out.changed_cache() for out in stage.outs if out.use_cache),
             cached=tuple(sorted(set(cached))),
             uncached=tuple(out.def_path for out in stage.outs if not out.use_cache),
         )

@@ -45,6 +45,7 @@ class Task:
     packed: bytes = field(repr=False)  # the files of Git that it depends on
     pipeline: str = field(repr=False)  # dvc.yaml: it and the stages that feed it
     entries: dict[str, Any] = field(repr=False)  # their entries in dvc.lock
+    kept: bool  # are the results of its own entry in the workspace's cache?
     cached: tuple[str, ...]  # dependencies that come from the cache
     uncached: tuple[str, ...]  # outputs that do not go there: metrics and tables
 
@@ -167,6 +168,8 @@ def run(task: Task, name: str, apart: bool, *upstream: Outcome) -> Outcome:
     room = Path(tempfile.mkdtemp(prefix="room-", dir=host.worker.local_directory))
     try:
         entries = task.entries | {outcome.stage: outcome.entry for outcome in upstream}
+        if not (apart or task.kept):
+            entries.pop(task.stage, None)  # or DVC would look for those results, and not into its run cache
         lock = io.StringIO()
         YAML(typ="safe", pure=True).dump({"schema": "2.0", "stages": entries}, lock)
         own = {".dvc/config": host.config(apart), "dvc.yaml": task.pipeline, "dvc.lock": lock.getvalue()}

@@ -192,7 +192,7 @@ class Run:
             store.save_bytes(Path(self.pipeline.cache) / "files/md5" / md5[:2] / md5[2:], content)
 
     def _bring(self, idle: bool) -> None:
-        """The next stages in DVC's order into the workspace, by DVC: from the run cache, or by running them here."""
+        """The next stages in DVC's order into the workspace, by DVC: from the cache, or by running them here."""
         if self.coming:
             if not self.coming[1].ended:
                 return
@@ -209,7 +209,8 @@ class Run:
             batch.append(name)
         # The command takes seconds, and a core: not for a stage or two, while every worker has something to do.
         if len(batch) == TOGETHER or (batch and idle):
-            self.coming = batch, self.workspace.bring(batch, pull=self.apart)
+            entries = {name: self.outcomes[name].entry for name in batch}
+            self.coming = batch, self.workspace.bring(entries, pull=self.apart)
 
     def _came(self) -> None:
         names, command = self.coming
@@ -224,7 +225,7 @@ class Run:
             raise BadInput(f"{', '.join(names)}: cannot be brought into the workspace: {log.strip().splitlines()[-1]}")
         for name in names:
             if self.nodes[name].task and f"Running stage '{name}'" in log:
-                tqdm.write(f"            {name} ran again here: its result was not in the run cache")
+                tqdm.write(f"            {name} ran again here: its result was not in the cache")
 
     def _show(self, shown: Bar, workers: int, times: dict[str, float]) -> None:
         """A bar for the whole graph. The time left is that of a schedule of what is left."""

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from brittle import store
 
@@ -42,9 +43,13 @@ class Workspace:
     def dvc(self, *words: str) -> Command:
         return Command(self.root, ["dvc", *words])
 
-    def bring(self, stages: Sequence[str], pull: bool) -> Command:
-        """What workers have run, from the run cache."""
-        return Command(self.root, [sys.executable, "-m", "brittle.scale.home", *(["--pull"] if pull else []), *stages])
+    def bring(self, entries: dict[str, Any], pull: bool) -> Command:
+        """What workers have run, from the cache; each with its entry of dvc.lock."""
+        file = self.folder / "home.json"
+        store.save_bytes(file, json.dumps(entries).encode())
+        return Command(
+            self.root, [sys.executable, "-m", "brittle.scale.home", *(["--pull"] if pull else []), str(file)]
+        )
 
     # By its token a worker knows the workspace when it sees it.
 
