@@ -37,9 +37,9 @@ ROOT = Path(__file__).parents[1]
 TARGET = "sweep_collect"
 # About the quick grid, with stages of like sizes: where one stage is most of the work, more workers have nothing to do.
 GRID = {"ds": [80, 90, 100, 110, 120], "widths": [100, 500, 1000, 2000]}
-BANDWIDTH = 100e6  # bytes a second, to shared storage and from it
-# Assumed seconds of DVC a stage: on the worker, and, one stage after the other, in the workspace
-ROOM, HOME = 2.0, 1.0
+BANDWIDTH = 100e6  # bytes a second, to shared storage and from it: assumed
+# Seconds of DVC a stage, as measured here: on the worker, and, one stage after the other, in the workspace
+ROOM, HOME = 2.0, 0.3
 
 
 def fresh(folder: Path) -> None:
