@@ -1,8 +1,8 @@
 """One stage on a worker: in a folder of its own, with exactly what it depends on, by DVC itself.
 
 The folder (a *room*) is a DVC project of its own with that stage. Its cache is the workspace's where the worker sees
-the workspace, and otherwise the worker's, filled from and emptied into the DVC remote. Either way the result is an
-entry of DVC's run cache, from which the workspace's own `dvc repro` takes it. So no worker ever touches the workspace:
+the workspace, and otherwise the worker's, filled from and emptied into the DVC remote. Either way the result is in
+DVC's cache and run cache, from which the workspace's own DVC takes it. So no worker ever touches the workspace:
 one that dies leaves nothing there, half-written or otherwise, and DVC's locks are never contended.
 """
 

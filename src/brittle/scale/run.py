@@ -128,7 +128,7 @@ class Run:
                 working = asked(client)
                 idle = [worker for worker, tasks in working.items() if not tasks]
                 self._give(client, idle, urgent)
-                self._bring(idle=len(self.futures) < len(working))
+                self._bring(idle=len(self.futures) < max(1, len(working)))
                 if not shown.disable:
                     self._show(shown, len(working), times)
                 time.sleep(0.2)
