@@ -1,9 +1,10 @@
 """`python -m brittle.scale.home [--pull] FILE`: into the workspace, by DVC, what workers have run.
 
 FILE holds the stages in the order of `dvc repro`, each with the entry of dvc.lock that its worker's DVC wrote. This is
-`dvc repro --single-item` of each, as if dvc.lock had that entry already: DVC then takes the results from its cache, and
-these results, whatever dvc.lock says of an earlier run. It reads dvc.yaml once for all of them and writes dvc.lock
-once: with a hundred stages either takes seconds, which `dvc repro` spends at every stage.
+`dvc repro --single-item` of each, as if dvc.lock had that entry already: DVC then takes the results from its cache
+(with --pull: from the remote), and these results, whatever dvc.lock says of an earlier run. dvc.yaml is read once for
+all of them and dvc.lock is written once: with a hundred stages either takes seconds, which `dvc repro` spends at every
+stage.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ from dvc.stage.loader import StageLoader
 @locked
 @scm_context
 def bring(repo: Repo, entries: dict[str, dict[str, Any]], pull: bool) -> None:
-    if pull:
-        repo.stage_cache.pull(None)
     stages = {stage.name: stage for stage in repo.index.stages if isinstance(stage, PipelineStage)}
     brought: list[PipelineStage] = []
     try:
@@ -33,7 +32,9 @@ def bring(repo: Repo, entries: dict[str, dict[str, Any]], pull: bool) -> None:
             stage = stages[name]
             stage.cmd_changed = entry["cmd"] != stage.cmd
             StageLoader.fill_from_lock(stage, entry)
-            stage.reproduce(interactive=False, pull=pull)
+            for made in stage.get_used_objs().values() if pull else ():
+                repo.cloud.pull(made)
+            stage.reproduce(interactive=False)
             brought.append(stage)
     finally:
         if brought:
