@@ -75,5 +75,6 @@ lock: ## resolve the dependencies anew into requirements.lock (versions, not has
 	  .venv.lock/bin/pip freeze --exclude-editable | sed -E 's/\+(cpu|cu[0-9]+)$$//' | grep -viE '^(nvidia-|cuda-|triton==)'; } > requirements.lock
 	rm -rf .venv.lock
 
-clean:  ## remove the environment and checkpoints (never data, models or the DVC cache)
+clean:  ## remove the environment, checkpoints and what a kill left half-written (never data, models or the DVC cache)
 	rm -rf .venv .venv.lock .venv.s3* .checkpoints
+	find data models metrics plots -name '.*.tmp' -delete
