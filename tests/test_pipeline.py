@@ -97,9 +97,9 @@ def test_a_gpu_that_is_not_there_is_missed_before_anything_is_touched(repo: Repo
     ],
 )
 def test_training_that_falls_short_says_so_in_one_line(
-    fresh: Repo, tmp_path: Path, key: str, value: str, line: str
+    small: Repo, tmp_path: Path, key: str, value: str, line: str
 ) -> None:
-    repo = fresh.copy(tmp_path / "brittle")
+    repo = small.copy(tmp_path / "brittle")
     text = (repo.path / "params.yaml").read_text()
     (repo.path / "params.yaml").write_text(re.sub(rf"{key}: \S+", f"{key}: {value}", text, count=1))
     out = repo.run("dvc", "repro", "margin_figures", fails=True)
