@@ -1,4 +1,4 @@
-"""More of DVC as its users use it: grids, sharing, bad input; a file of its own, for a process of its own."""
+"""More of DVC as its users use it: grids, files of yours, bad input; a file of its own, for a process of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import torch
 from conftest import ENV, ROOT, TINY, Repo
 
 
-def test_cells_that_are_no_longer_asked_for_are_left_out(repo: Repo) -> None:
+def test_cells_that_are_no_longer_asked_for_are_left_out(small_reproduced: Repo, tmp_path: Path) -> None:
+    repo = small_reproduced.copy(tmp_path / "brittle")
     repo.set(sweep__ds=[20])
     ran = repo.stages_run("dvc", "repro", "sweep_figures")
     assert ran == ["params", "sweep_collect", "sweep_figures"]
@@ -21,7 +22,8 @@ def test_cells_that_are_no_longer_asked_for_are_left_out(repo: Repo) -> None:
     assert {row.split(",")[1] for row in rows} == {"20"}
 
 
-def test_a_new_cell_of_a_grid_runs_alone(repo: Repo) -> None:
+def test_a_new_cell_of_a_grid_runs_alone(small_reproduced: Repo, tmp_path: Path) -> None:
+    repo = small_reproduced.copy(tmp_path / "brittle")
     repo.set(sweep__widths=[40, 60])
     ran = repo.stages_run("dvc", "repro", "sweep_figures")
     assert ran == ["params", "widths_train@60", "widths_attack@60", "sweep_collect", "sweep_figures"]
@@ -29,9 +31,9 @@ def test_a_new_cell_of_a_grid_runs_alone(repo: Repo) -> None:
 
 def test_a_new_architecture_trains_alone(repo: Repo) -> None:
     repo.set(slabs__models=["fcn-8-1", "cnn-2-3-1", "gru-3-5-1", "fcn-4-2"])
-    ran = repo.stages_run("dvc", "repro")
+    ran = repo.stages_run("dvc", "repro", "slabs_figures")
     assert ran[:2] == ["params", "slabs_train@fcn-4-2"]
-    assert sorted(ran[2:]) == ["claims", "report", "slabs_attack", "slabs_figures", "slabs_probe"]
+    assert sorted(ran[2:]) == ["slabs_attack", "slabs_figures", "slabs_probe"]
 
 
 def test_a_parameter_of_adversarial_training_trains_nothing_else(repo: Repo) -> None:
@@ -63,21 +65,6 @@ def test_a_file_of_yours_runs_its_own_stage_and_a_wrong_one_loses_nothing(repo: 
     assert board.read_text() == rows
     file.unlink()
     assert repo.stages_run("dvc", "repro") == ["report"]  # the rest is as before, from the run cache
-
-
-def test_push_to_a_folder_then_clone_and_pull_gives_a_clean_status(repo: Repo, tmp_path: Path) -> None:
-    repo.run("dvc", "remote", "add", "--default", "storage", str(tmp_path / "storage"))
-    repo.run("dvc", "push")
-    repo.commit("a remote")
-    repo.run("git", "clone", "--quiet", str(repo.path), str(tmp_path / "clone"))
-    clone = Repo(tmp_path / "clone")
-    assert not (clone.path / "models/margin.safetensors").exists()
-    clone.run("dvc", "pull")
-    assert "up to date" in clone.run("dvc", "status")
-    assert "in sync" in clone.run("dvc", "status", "--cloud")
-    assert clone.stages_run("dvc", "repro") == []
-    model = "models/margin.safetensors"
-    assert (clone.path / model).read_bytes() == (repo.path / model).read_bytes()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
