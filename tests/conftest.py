@@ -295,7 +295,7 @@ def made_once(name: str, begin: Repo, make: Callable[[Repo], None], factory: pyt
 def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """The same after `make scale`, the headline experiment at the scale of params.yaml, the rest of it tiny.
 
-    `dvc repro` leaves the very same (test_scale.py), minutes later: it writes all of dvc.lock after every stage.
+    `dvc repro` leaves the same (test_scale.py, with BRITTLE_WHOLE=1), later: it writes all of dvc.lock at every stage.
     """
 
     def make(repo: Repo) -> None:

@@ -125,7 +125,7 @@ class Run:
             while any(name not in self.home and not self._over(name) for name in self.nodes):
                 for name in [name for name, future in self.futures.items() if future.done()]:
                     self._ended(name, self.futures.pop(name), times)
-                working = asked(client)
+                working = assigned(client)
                 idle = [worker for worker, tasks in working.items() if not tasks]
                 self._give(client, idle, urgent)
                 self._bring(idle=len(self.futures) < max(1, len(working)))
@@ -310,8 +310,8 @@ def offers(client: Client) -> dict[str, dict[str, float]]:
     return {worker: known["resources"] for worker, known in client.scheduler_info(n_workers=-1)["workers"].items()}
 
 
-def asked(client: Client) -> dict[str, Sequence[str]]:
-    """What each worker has to do."""
+def assigned(client: Client) -> dict[str, Sequence[str]]:
+    """The tasks that each worker has."""
     try:
         return client.processing()
     except (OSError, TimeoutError):
