@@ -1,12 +1,16 @@
 # `make help` lists the targets. Everything runs in .venv, made from requirements.lock.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The newest Python that fits and can make an environment; `make PYTHON=/path/to/python3` names another.
+FITS := import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell $(name) -c '$(FITS)' 2> /dev/null && echo $(name))))
+# pip keeps what it fetches and builds below HOME, and fails if it cannot write there.
+PIP = python -m pip --disable-pip-version-check --quiet $(shell mkdir -p ~/.cache/pip 2> /dev/null && test -w ~/.cache/pip || echo --no-cache-dir)
 INSTALLED := .venv/.installed
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env repro scale paper scoreboard verify test lint format bench audit lock clean
+.PHONY: help env repro scale paper scoreboard verify test portable fresh lint format bench audit lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -14,11 +18,12 @@ help:  ## list the targets
 env: $(INSTALLED)  ## make .venv with the locked dependencies
 
 $(INSTALLED): requirements.lock pyproject.toml
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
-	  echo "brittle needs Python 3.11; name one with: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 2; }
-	"$(PYTHON)" -m venv .venv
-	python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
-	python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
+	@"$(PYTHON)" -c '$(FITS)' 2> /dev/null || { \
+	  echo "brittle needs Python 3.11, 3.12 or 3.13 with venv (Debian: python3-venv); name one with: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 2; }
+	@echo "installing into .venv with $$("$(PYTHON)" --version) ($$(command -v "$(PYTHON)"))"
+	"$(PYTHON)" -m venv --clear .venv
+	$(PIP) install --requirement requirements.lock
+	$(PIP) install --no-deps --editable .
 	@touch $@
 
 repro: env  ## run whatever is out of date, and say what to look at
@@ -35,7 +40,7 @@ scale: env  ## what repro does, on WORKERS processes here (default: one a core),
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
 	changes=$$(python -m brittle.params presets/paper.yaml); \
-	BRITTLE_CHECKPOINTS=$(CURDIR)/.checkpoints dvc exp run --temp --name paper --force $$changes
+	BRITTLE_CHECKPOINTS="$(CURDIR)/.checkpoints" dvc exp run --temp --name paper --force $$changes
 	@echo "Compare:  dvc exp show     Bring it here:  dvc exp apply paper"
 
 scoreboard: env  ## write the scoreboard into README.md
@@ -44,8 +49,14 @@ scoreboard: env  ## write the scoreboard into README.md
 verify: env  ## hash data, models and the DVC cache again, and name what is not as dvc.lock says
 	@python -m brittle.stages.verify
 
-test: env  ## all tests
-	pytest
+test: env  ## all tests; each has a time limit (pyproject.toml), and so has the run
+	$(if $(shell command -v timeout),timeout --kill-after=60 5000) pytest
+
+portable: env  ## compute a little here and on three emulated processors (qemu-user), and compare to the last bit
+	python tests/portable.py --emulate
+
+fresh: env  ## both commands on a bare Debian 13 and a bare Debian 12, each made in a folder (needs root and debootstrap)
+	tests/fresh.sh
 
 lint: env  ## ruff: lint and format
 	ruff check .
@@ -55,14 +66,8 @@ format: env  ## let ruff rewrite the sources
 	ruff check --fix .
 	ruff format .
 
-bench: env  ## how fast: each benchmark against its named baseline, side by side
-	python benchmarks/flow.py
-	python benchmarks/grid.py
-	python benchmarks/slabs.py
-	python benchmarks/sparse.py
-	python benchmarks/images.py
-	python benchmarks/scale.py
-	python benchmarks/scale.py --estimate
+bench: env  ## how fast: every benchmark against its named baseline, in one table with the bars
+	python benchmarks/run.py
 
 audit:  ## ask PyPI for known vulnerabilities of the locked dependencies (needs the web; a package it cannot ask about fails)
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; "$(PYTHON)" -m venv "$$folder"; "$$folder/bin/pip" install --quiet pip-audit; \

@@ -2,6 +2,7 @@
 
     python benchmarks/grid.py                  how long it would take, predicted from a few cells measured now
     python benchmarks/grid.py --run 90         run cells, cheapest first, for 90 minutes; go on where a run ended
+    python benchmarks/grid.py --tiny           predict four small cells
 
 The prediction times a few steps of each kind of cell and multiplies by the number of steps, which is measured to the
 end on the small cells and extrapolated as a power of m. Results go to docs/paper-scale/grid.csv, one row per cell and
@@ -10,17 +11,20 @@ seed, with the seconds that the cell took (its seeds together).
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+
+# isort: split
 import numpy as np
 import pandas as pd
 import torch
 
-from brittle import device, store
+from bars import bar
+from brittle import device, machine, store
 from brittle.nets.two_layer import initial
 from brittle.params.base import load
 from brittle.params.margin import MarginParams
@@ -31,14 +35,23 @@ from brittle.stages.cells import measured
 from brittle.stages.draws import draws
 from brittle.train import flow
 from brittle.train.state import NotReached
+from command import Command
 
 ROOT = Path(__file__).parents[1]
 PRESET = ROOT / "presets/paper.yaml"
 TABLE = ROOT / "docs/paper-scale/grid.csv"
 KEYS = ["figure", "d", "alpha", "width"]
-SMALL = (100, 200)  # dimensions at which the number of steps is measured
 WARM, TIMED = 2, 4  # steps
+TINY = {"ds": [20, 24], "alphas": [1.0], "momentum": [0.7], "width": 50, "widths": [40], "width_ds": [20, 24]}
 PROTOCOL_STEPS = 72_000  # of the paper's optimiser, whatever the size (docs/flow.md)
+
+
+@dataclass(frozen=True)
+class Small:
+    """Where the number of steps is measured, training to the end."""
+
+    ds: tuple[int, ...]
+    width: int
 
 
 @dataclass(frozen=True)
@@ -119,6 +132,9 @@ def steps_taken(cell: Cell, p: SweepParams) -> int:
 def seconds_a_step(cell: Cell, p: SweepParams) -> float:
     """Of one network, the first steps left out."""
     x, y = (torch.from_numpy(a) for a in draws(cell.d, cell.m, p.sweep.seeds[:1]))
+    # As many threads as the stage takes, whose seeds are side by side; those of the cell before are not to count.
+    together = min(len(p.sweep.seeds), max(1, networks.TOGETHER // (cell.m * cell.width)))
+    machine.use_threads(2 if together * x[0].numel() * cell.width >= networks.SHARED else 1)
     if cell.m * cell.width >= networks.LARGE:
         device.keep_freed_memory()
     net = initial(cell.d, cell.width, 1.0, [rng(p.sweep.seeds[0], "margin init")])
@@ -129,15 +145,15 @@ def seconds_a_step(cell: Cell, p: SweepParams) -> float:
     return float(np.median(np.diff(stamps)[WARM:]))
 
 
-def predict(p: SweepParams) -> None:
+def predict(p: SweepParams, small: Small) -> None:
     device.pick("cpu")
     every, total = cells(p), 0.0
     a_step = 0.0  # one step of one network of every cell
     parts = sorted({(cell.figure, cell.alpha, cell.momentum) for cell in every})
     for figure, alpha, momentum in parts:
         ms, counts = [], []
-        for d in SMALL:
-            cell = Cell(figure, d, alpha, 1000, momentum)
+        for d in small.ds:
+            cell = Cell(figure, d, alpha, small.width, momentum)
             ms.append(cell.m)
             counts.append(steps_taken(cell, p))
         power = max(0.0, float(np.polyfit(np.log(ms), np.log(counts), 1)[0]))
@@ -148,21 +164,25 @@ def predict(p: SweepParams) -> None:
         a_step += sum(each)
         total += seconds
         print(
-            f"Fig {figure[0]}({figure[1]}), α = {alpha:g}: {len(part)} cells, {counts[-1]} steps at d = {SMALL[-1]}, "
-            f"growing as m^{power:.2f}: {seconds / 60:.1f} minutes",
+            f"Fig {figure[0]}({figure[1]}), α = {alpha:g}: {len(part)} cells, "
+            f"{counts[-1]} steps at d = {small.ds[-1]}, growing as m^{power:.2f}: {seconds / 60:.1f} minutes",
             flush=True,
         )
-    print(f"the whole grid, {len(every)} cells of {len(p.sweep.seeds)} seeds: {total / 3600:.2f} hours here")
+    bar(f"the whole grid, {len(every)} cells of {len(p.sweep.seeds)} seeds, here", total / 3600, unit="hours")
     days = PROTOCOL_STEPS * len(p.sweep.seeds) * a_step / 86400
-    print(f"the paper's protocol, {PROTOCOL_STEPS} iterations at the price of our steps: {days:.0f} days")
+    bar(f"the paper's protocol, {PROTOCOL_STEPS:,} iterations at the price of our steps", days, unit="days")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Command(__doc__)
     parser.add_argument("--run", type=float, metavar="MINUTES", help="run cells for this long instead of predicting")
     arguments = parser.parse_args()
+    if arguments.run and arguments.tiny:
+        parser.error("--run and --tiny do not go together: what --run finds is kept")
     paper = load(SweepParams, PRESET)
-    if arguments.run:
+    if arguments.tiny:
+        predict(paper.model_copy(update={"sweep": paper.sweep.model_copy(update=TINY)}), Small((16, 20), 50))
+    elif arguments.run:
         run(paper, load(MarginParams, PRESET).margin.slack, arguments.run)
     else:
-        predict(paper)
+        predict(paper, Small((100, 200), 1000))

@@ -1,6 +1,7 @@
 """Pictures a second of clean and adversarial training of AlexNet, against a plain torchvision script.
 
     python benchmarks/images.py
+    python benchmarks/images.py --tiny    # 32 pictures
 
 Both sides train the same network from the same weights for one epoch over the same pictures with the same SGD, crops
 and flips (of their own random numbers), and alternate in one run. The baseline is what one writes first: a
@@ -15,10 +16,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+
+# isort: split
 import numpy as np
 import torch
 from PIL import Image
@@ -26,6 +30,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
+from bars import bar
 from brittle.attacks.pictures import Attacker
 from brittle.device import pick
 from brittle.nets.alexnet import AlexNet
@@ -33,10 +38,20 @@ from brittle.nets.pictures import MEAN, STD
 from brittle.rng import rng
 from brittle.train.pictures import Plan, train
 from brittle.vision import torchvision
+from command import Command
 
-PICTURES, BATCH, ROUNDS = 1920, 128, 2
 EPS, STEPS = 8 / 255, 7  # Madry et al.'s, as in FP §8
-PLAN = Plan(epochs=1, batch=BATCH, lr=0.02, momentum=0.9, weight_decay=5e-4, augment=True)
+DESCENT = {"lr": 0.02, "momentum": 0.9, "weight_decay": 5e-4}
+
+
+@dataclass(frozen=True)
+class Size:
+    pictures: int
+    batch: int
+    rounds: int
+
+
+FULL, TINY = Size(1920, 128, 2), Size(32, 16, 1)
 
 
 class Pictures(Dataset):
@@ -78,22 +93,23 @@ def perturbed(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return x + delta
 
 
-def script(x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool, workers: int) -> None:
+def script(x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool, *, batch: int, workers: int) -> None:
     net = plain_alexnet().to(where)
-    descent = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, weight_decay=5e-4)
-    for pictures, truth in DataLoader(Pictures(x, y), BATCH, shuffle=True, num_workers=workers):
+    descent = torch.optim.SGD(net.parameters(), **DESCENT)
+    for pictures, truth in DataLoader(Pictures(x, y), batch, shuffle=True, num_workers=workers):
         some, labels = pictures.to(where), truth.to(where)
-        batch = perturbed(net, some, labels) if adversarial else some
+        shown = perturbed(net, some, labels) if adversarial else some
         descent.zero_grad()
-        cross_entropy(net(batch), labels).backward()
+        cross_entropy(net(shown), labels).backward()
         descent.step()
 
 
-def ours(x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool, **speed: Any) -> None:
+def ours(x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool, *, batch: int, **speed: Any) -> None:
     net = AlexNet().to(where, memory_format=torch.channels_last)
     net.draw(rng(0, "benchmark"))
     attack = Attacker("linf", EPS, STEPS) if adversarial else None
-    train(net, torch.from_numpy(x).to(where), torch.from_numpy(y).to(where), replace(PLAN, **speed), 0, attack)
+    plan = Plan(epochs=1, batch=batch, augment=True, **DESCENT, **speed)
+    train(net, torch.from_numpy(x).to(where), torch.from_numpy(y).to(where), plan, 0, attack)
 
 
 def rate(side: Callable[..., None], x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool) -> float:
@@ -105,31 +121,38 @@ def rate(side: Callable[..., None], x: np.ndarray, y: np.ndarray, where: torch.d
     return len(x) / (time.perf_counter() - start)
 
 
-def main() -> None:
-    where, draws = pick("auto"), rng(0, "benchmark pictures")
-    x, y = draws.integers(0, 256, (PICTURES, 32, 32, 3), dtype=np.uint8), draws.integers(0, 10, PICTURES)
-    print(f"AlexNet, {PICTURES} pictures, batch {BATCH}, {where.type}, {torch.get_num_threads()} threads")
-    sides = {"script": partial(script, workers=0), "script with 2 workers": partial(script, workers=2), "brittle": ours}
+def main(size: Size) -> None:
+    where, draws, n, batch = pick("auto"), rng(0, "benchmark pictures"), size.pictures, size.batch
+    x, y = draws.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8), draws.integers(0, 10, n)
+    print(f"AlexNet, {n} pictures, batch {batch}, {where.type}, {torch.get_num_threads()} threads")
+    sides = {
+        "script": partial(script, batch=batch, workers=0),
+        "script with 2 workers": partial(script, batch=batch, workers=2),
+        "brittle": partial(ours, batch=batch),
+    }
     for adversarial in (False, True):
         best = dict.fromkeys(sides, 0.0)
-        for _ in range(ROUNDS):
+        for _ in range(size.rounds):
             for name, side in sides.items():
                 best[name] = max(best[name], rate(side, x, y, where, adversarial))
         baseline = max(value for name, value in best.items() if name != "brittle")
         rates = ", ".join(f"{name} {value:.0f}" for name, value in best.items())
         kind = f"against PGD, {STEPS} steps" if adversarial else "clean"
-        print(f"{kind:24} pictures a second: {rates}; {best['brittle'] / baseline:.2f} × the faster script")
+        print(f"{kind}, pictures a second: {rates}")
+        bar(f"{kind}: faster than the faster script", best["brittle"] / baseline)
     # Whether these pay depends on the machine; `images.precision` and `images.compile` turn them on.
-    few = (x, y) if where.type == "cuda" else (x[: 2 * BATCH], y[: 2 * BATCH])
-    options = {"float32": {}, "bfloat16": {"precision": "bfloat16"}}
+    few = (x, y) if where.type == "cuda" else (x[: 2 * batch], y[: 2 * batch])
+    options: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"precision": "bfloat16"}}
     if where.type == "cuda":
         options["compiled"] = {"compile": True}
     found = {}
     for name, speed in options.items():
         for _ in range(2):  # the first time is for compiling
-            found[name] = rate(partial(ours, **speed), *few, where, False)
+            found[name] = rate(partial(ours, batch=batch, **speed), *few, where, False)
     print("clean, on fewer pictures: " + ", ".join(f"{name} {value:.0f}" for name, value in found.items()))
+    for name in list(found)[1:]:
+        bar(f"clean: {name} faster than float32", found[name] / found["float32"])
 
 
 if __name__ == "__main__":
-    main()
+    main(TINY if Command(__doc__).parse_args().tiny else FULL)

@@ -1,10 +1,12 @@
 """The grids of VYS Figures 1 and 2 on a cluster: measured on this machine, and estimated at the paper's scale.
 
-    python benchmarks/scale.py                 the grid with 1 and with 2 workers, against `dvc repro` in the same run
+    python benchmarks/scale.py                 the grid with 1 and with 2 workers, against `dvc repro` in the same run;
+                                               then the estimate
     python benchmarks/scale.py --estimate      the paper's grid on 8, 64 and 512 workers, from measured times
+    python benchmarks/scale.py --tiny          the estimate alone: four runs of DVC take minutes on the least grid
 
-Measured: about the quick grid, from an empty cache in a fresh copy each time; the last line says whether all four
-dvc.lock agree. Workers have one thread each, as has the first serial run; the second has all that `dvc repro` takes.
+Measured: about the quick grid, from an empty cache in a fresh copy each time, and whether dvc.lock agrees. Workers have
+one thread each, as has the first serial run; the second has as many as `dvc repro` takes, which may round otherwise.
 
 Estimated: a schedule of the pipeline's own graph, with the seconds of docs/paper-scale/grid.csv for the cells that were
 run (on 2 cores), a power law of their cost for those that were not, DVC's own seconds for each stage, and models that
@@ -14,7 +16,6 @@ their own scale and are left out.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -24,13 +25,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+
+# isort: split
 import numpy as np
 import pandas as pd
 from ruamel.yaml import YAML
 
+import settings
+from bars import bar
 from brittle.params.base import load
 from brittle.params.sweep import SweepParams
 from brittle.scale.estimate import critical_path, makespan
+from command import Command
 from grid import KEYS, PRESET, TABLE, Cell, cells
 
 ROOT = Path(__file__).parents[1]
@@ -45,11 +52,8 @@ ROOM, HOME = 2.0, 0.3
 def fresh(folder: Path) -> None:
     """A clone in which nothing has run, with the grid to be measured."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
-    yaml, file = YAML(), folder / "params.yaml"
-    yaml.width = 4096
-    params = yaml.load(file)
-    params["sweep"] |= GRID
-    yaml.dump(params, file)
+    file = folder / "params.yaml"
+    settings.write(file, file, {f"sweep.{key}": value for key, value in GRID.items()})
     shutil.rmtree(folder / "plots/sweep")
     shutil.rmtree(folder / "plots/widths")
     (folder / "dvc.lock").unlink()
@@ -59,7 +63,7 @@ def timed(name: str, command: list[str], threads: int | None) -> tuple[float, di
     """How long it takes, the first stage left out; and dvc.lock without its order, which DVC leaves to chance."""
     environment = dict(os.environ, DVC_NO_ANALYTICS="1")
     if threads:
-        environment |= {"OMP_NUM_THREADS": str(threads)}
+        environment |= {"BRITTLE_THREADS": str(threads)}
     with tempfile.TemporaryDirectory() as folder:
         there = Path(folder) / "brittle"
         fresh(there)
@@ -82,12 +86,18 @@ def measure() -> None:
     }
     found = {name: timed(name, *run) for name, run in runs.items()}
     seconds = {name: taken for name, (taken, _) in found.items()}
-    locks = [lock for _, lock in found.values()]
-    same = all(lock == locks[0] for lock in locks)
-    print(f"2 workers against 1: {seconds['1 worker'] / seconds['2 workers']:.2f} ×")
-    print(f"2 workers against dvc repro, 1 thread: {seconds['dvc repro, 1 thread'] / seconds['2 workers']:.2f} ×")
-    print(f"2 workers against dvc repro as it is: {seconds['dvc repro, as it is'] / seconds['2 workers']:.2f} ×")
-    print("dvc.lock says the same in all" if same else "dvc.lock DIFFERS")
+    *with_one, as_it_is = (lock for _, lock in found.values())
+    for name in runs:
+        if name != "2 workers":
+            bar(f"2 workers, faster than {name}", seconds[name] / seconds["2 workers"])
+    differ = sum(differences(with_one[0], lock) for lock in with_one[1:])
+    bar("dvc.lock of the runs with one thread: stages that differ", differ, at_most=0, unit="")
+    bar("dvc.lock of dvc repro as it is: stages that differ", differences(with_one[0], as_it_is), unit="")
+
+
+def differences(some: dict[str, Any], others: dict[str, Any]) -> int:
+    """How many stages have other entries, or none, in the other dvc.lock."""
+    return sum(some.get(stage) != others.get(stage) for stage in some.keys() | others.keys())
 
 
 def seconds_of(every: list[Cell]) -> tuple[dict[Cell, float], int]:
@@ -100,7 +110,7 @@ def seconds_of(every: list[Cell]) -> tuple[dict[Cell, float], int]:
     return {cell: measured.get(cell, float(np.exp(scale) * cell.cost**power)) for cell in every}, len(measured)
 
 
-def schedule(parts: dict[str, list[Cell]], seconds: dict[Cell, float], networks: int) -> None:
+def schedule(what: str, parts: dict[str, list[Cell]], seconds: dict[Cell, float], networks: int) -> None:
     """Each part trains in one stage and is measured in the next; then all are collected."""
     upstream: dict[str, list[str]] = {}
     times: dict[str, float] = {}
@@ -114,14 +124,14 @@ def schedule(parts: dict[str, list[Cell]], seconds: dict[Cell, float], networks:
     upstream["collect"] = [f"attack {name}" for name in parts]
     times["collect"] = ROOM
     longest, chain = critical_path(upstream, times)
-    print(
-        f"{len(upstream)} stages, {sum(times.values()) / 3600:.2f} hours of work; longest chain {longest / 60:.1f} min:"
-    )
+    hours = sum(times.values()) / 3600
+    print(f"{what}: {len(upstream)} stages, {hours:.2f} hours of work; longest chain {longest / 60:.1f} min:")
     print(f"    {' → '.join(chain)}")
     for workers in (1, 8, 64, 512):
         # What comes home does so while others run; of the last ones it is waited for.
         taken = max(makespan(upstream, times, workers), HOME * len(upstream)) + HOME
         print(f"    {workers:4} workers: {taken / 60:8.1f} min, {sum(times.values()) / taken:6.1f} ×")
+    bar(f"estimate, {what}: {workers} workers", taken / 60, unit="min")
 
 
 def estimate() -> None:
@@ -131,20 +141,19 @@ def estimate() -> None:
     networks = len(p.sweep.seeds)
     print(f"ESTIMATE of the paper's grid: {len(every)} cells of {networks} seeds, {measured} of them timed on 2 cores.")
     stage = {cell: f"d {cell.d}" if cell.figure == "1a" else f"width {cell.width}" for cell in every}
-    print("As the pipeline has it, a stage for each d and for each width:")
-    schedule({name: [cell for cell in every if stage[cell] == name] for name in stage.values()}, seconds, networks)
-    print("If every cell were a stage of its own:")
+    parts = {name: [cell for cell in every if stage[cell] == name] for name in stage.values()}
+    schedule("a stage for each d and width, as the pipeline has it", parts, seconds, networks)
     names = {cell: f"{cell.figure} d={cell.d} α={cell.alpha:g} width={cell.width}" for cell in every}
-    schedule({names[cell]: [cell] for cell in every}, seconds, networks)
-    print("If every network were:")
+    schedule("a stage for each cell", {names[cell]: [cell] for cell in every}, seconds, networks)
     each = {cell: seconds[cell] / networks for cell in every}
-    schedule({f"{names[cell]} seed={seed}": [cell] for cell in every for seed in range(networks)}, each, 1)
+    parts = {f"{names[cell]} seed={seed}": [cell] for cell in every for seed in range(networks)}
+    schedule("a stage for each network", parts, each, 1)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Command(__doc__)
     parser.add_argument("--estimate", action="store_true", help="the paper's grid instead of this machine's")
-    if parser.parse_args().estimate:
-        estimate()
-    else:
+    chosen = parser.parse_args()
+    if not (chosen.estimate or chosen.tiny):
         measure()
+    estimate()

@@ -2,6 +2,7 @@
 
     python benchmarks/slabs.py            # some 2 minutes on 2 cores
     python benchmarks/slabs.py --quick    # fewer updates: the networks are not yet what they will be
+    python benchmarks/slabs.py --tiny     # a few updates on few samples
 
 The three trainings take turns, an epoch each, so that whatever else the machine does slows them all; times are medians
 over the turns. Each has one thread or all, whichever a trial finds faster for it: on a machine with other work threads
@@ -10,20 +11,22 @@ wait for one another, small products most of all, and a baseline that waits woul
 
 from __future__ import annotations
 
-import argparse
-import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from statistics import median
 
+import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+
+# isort: split
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from bars import bar
 from brittle.device import pick
 from brittle.nets.fcn import Fcn
 from brittle.probes.randomised import randomised
@@ -31,12 +34,32 @@ from brittle.rng import rng
 from brittle.train import sgd
 from brittle.train.sgd import Member, Plan
 from brittle.worlds import slabs
+from command import Command
 
-N, D, WIDTH, DEPTH, BATCH, LR, WEIGHT_DECAY, SEEDS = 100_000, 50, 100, 2, 256, 0.1, 5e-7, 8
+D, WIDTH, DEPTH, BATCH, LR, WEIGHT_DECAY = 50, 100, 2, 256, 0.1, 5e-7
 WORLD = slabs.world("lms-5", D)
-EPOCH, TRIAL = N // BATCH, 20 * BATCH
+TRIAL = 20 * BATCH
 
 Scores = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Size:
+    n: int  # training samples
+    test: int
+    seeds: int  # networks side by side
+    epochs: int
+    repetitions: int  # of drawing the data
+
+    @property
+    def epoch(self) -> int:
+        """Updates."""
+        return self.n // BATCH
+
+
+FULL = Size(n=100_000, test=20_000, seeds=8, epochs=13, repetitions=3)  # 5,070 updates
+QUICK = replace(FULL, epochs=4, repetitions=1)
+TINY = Size(n=1000, test=500, seeds=2, epochs=2, repetitions=1)
 
 
 def textbook(x: Tensor, y: Tensor) -> Iterator[Scores]:
@@ -98,10 +121,6 @@ def seconds(what: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def verdict(gain: float, bar: float, what: str) -> None:
-    print(f"  {what} ≥ {bar:g} × faster than the baseline: {'yes' if gain >= bar else 'NO'} ({gain:.1f} ×)")
-
-
 def suited(start: Callable[[Tensor, Tensor], Iterator[Scores]], x: Tensor, y: Tensor) -> int:
     """How many threads: one or all, by a trial of a few short epochs each."""
     times = {}
@@ -134,56 +153,59 @@ class Run:
         return median(self.times) / self.networks
 
 
-def compare_training(epochs: int) -> None:
+def compare_training(size: Size) -> None:
+    seeds, epochs = size.seeds, size.epochs
     q = slabs.rotation(D, rng(0, "benchmark rotation"))  # (d, d)
-    drawn = (WORLD.sample(n, rng(0, f"benchmark {n}")) for n in (N, 20_000))
+    drawn = (WORLD.sample(n, rng(0, f"benchmark {n}")) for n in (size.n, size.test))
     (x, y), (test, truth) = ((torch.from_numpy(a @ q), torch.from_numpy(b)) for a, b in drawn)
     starts = (
         ("textbook script (baseline)", 1, textbook),
         ("sgd, one network", 1, lambda x, y: side_by_side(x, y, 1)),
-        (f"sgd, {SEEDS} side by side", SEEDS, lambda x, y: side_by_side(x, y, SEEDS)),
+        (f"sgd, {seeds} side by side", seeds, lambda x, y: side_by_side(x, y, seeds)),
     )
     runs = [Run(name, networks, suited(start, x, y), start(x, y)) for name, networks, start in starts]
     for _ in range(epochs):
         for run in runs:
             run.turn()
-    print(f"\nTraining: ({WIDTH}, {DEPTH})-FCN on LMS-5, d = {D}, n = {N:,}, {epochs * EPOCH:,} updates of {BATCH}")
+    updates = f"{epochs * size.epoch:,} updates of {BATCH}"
+    print(f"\nTraining: ({WIDTH}, {DEPTH})-FCN on LMS-5, d = {D}, n = {size.n:,}, {updates}")
     print(f"  {'a network':<28}{'time':>10}{'updates/s':>12}{'threads':>9}{'faster':>10}   AUC: all, S-, Sᶜ-randomised")
     for run in runs:
         found = randomised(run.f, test, truth, torch.from_numpy(q[:1]), rng(0, "donors"), 2, ("s", "rest"))
         auc = ", ".join(f"{found[version].mean.auc_roc:.3f}" for version in ("standard", "s", "rest"))
-        pace, gain = EPOCH / run.each, runs[0].each / run.each
+        pace, gain = size.epoch / run.each, runs[0].each / run.each
         print(f"  {run.name:<28}{epochs * run.each:>8.2f} s{pace:>12,.0f}{run.threads:>9}{gain:>8.1f} ×   {auc}")
-    verdict(runs[0].each / runs[1].each, 5, "one network")
-    verdict(runs[0].each / runs[2].each, 8, f"each of {SEEDS} side by side")
+    bar("one network, faster than the baseline", runs[0].each / runs[1].each, at_least=5)
+    bar(f"each of {seeds} side by side, faster than the baseline", runs[0].each / runs[2].each, at_least=8)
 
 
-def compare_data(repetitions: int) -> None:
+def compare_data(size: Size) -> None:
     """Both draw and rotate; the distributions are compared by the means of |x|, label by label."""
     q = slabs.rotation(D, rng(0, "benchmark rotation"))
     times: dict[str, list[float]] = {"one coordinate at a time": [], "World.sample": []}
     hows = dict(zip(times, (one_coordinate_at_a_time, by_quantiles), strict=True))
-    for repetition in range(repetitions):
+    for repetition in range(size.repetitions):
         for name, how in hows.items():
             random = rng(repetition, name)
-            times[name].append(seconds(lambda how=how, random=random: how(N, random)[0] @ q))
+            times[name].append(seconds(lambda how=how, random=random: how(size.n, random)[0] @ q))
     slow, fast = (median(each) for each in times.values())
-    print(f"\nData: {N:,} samples of LMS-5, d = {D}, and their rotation")
+    print(f"\nData: {size.n:,} samples of LMS-5, d = {D}, and their rotation")
     print(f"  {'':<28}{'time':>10}{'faster':>31}   mean |x| in slabs: y = 1, y = -1")
     for (name, how), took in zip(hows.items(), (slow, fast), strict=True):
-        x, y = how(N, rng(0, "check"))
+        x, y = how(size.n, rng(0, "check"))
         means = ", ".join(f"{np.abs(x[y == label, 1:]).mean():.3f}" for label in (1, -1))
         print(f"  {name:<28}{took:>8.2f} s{slow / took:>29.1f} ×   {means}")
-    verdict(slow / fast, 10, "World.sample")
+    bar("World.sample, faster than the baseline", slow / fast, at_least=10)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="How fast slabs are drawn and trained on.")
+    parser = Command(__doc__)
     parser.add_argument("--quick", action="store_true", help="1,560 updates instead of 5,070")
-    quick = parser.parse_args().quick
+    chosen = parser.parse_args()
+    size = TINY if chosen.tiny else QUICK if chosen.quick else FULL
     pick("cpu")
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, torch {torch.__version__}, load before the start {load:.1f}")
     print("Other load on the machine disturbs the ratios: run it on an idle one.")
-    compare_training(4 if quick else math.ceil(5000 / EPOCH))
-    compare_data(1 if quick else 3)
+    compare_training(size)
+    compare_data(size)

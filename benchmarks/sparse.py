@@ -1,6 +1,7 @@
 """Steps of clean and adversarial training on the sparse coding model, against autograd and torch.optim.
 
     python benchmarks/sparse.py
+    python benchmarks/sparse.py --tiny    # a few steps of few neurons
 
 Both sides take the same steps on the same batches from the same weights (their ends are compared, too) and alternate
 in one run; drawing the samples is left out of both. What makes the difference: of the neurons that are off nothing is
@@ -11,19 +12,39 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
+import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+
+# isort: split
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from bars import bar
 from brittle.attacks.fgm import Attack
 from brittle.nets import symmetric
 from brittle.train.purify import Rules, Stretch, Training, drawn, run, step
 from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
+from command import Command
 
-STEPS, ROUNDS, BATCH, TAU = 40, 3, 256, 0.3
+TAU = 0.3
 RULES = Rules(momentum=0.9, decay=0.1 / 256, rho=0.05)
+
+
+@dataclass(frozen=True)
+class Size:
+    d: int
+    batch: int
+    steps: int  # timed
+    rounds: int
+    before: int  # steps to somewhere typical
+    copies: tuple[int, ...]  # neurons a word
+
+
+FULL = Size(d=256, batch=256, steps=40, rounds=3, before=160, copies=(1, 8))
+TINY = Size(d=32, batch=32, steps=4, rounds=1, before=10, copies=(2,))
 
 
 class Autograd(torch.nn.Module):
@@ -63,40 +84,41 @@ def by_autograd(w: Tensor, b: float, batches: list[tuple[Tensor, Tensor]], adver
 
 def by_hand(w: Tensor, b: float, batches: list[tuple[Tensor, Tensor]], adversarial: bool) -> Tensor:
     state = Training.begin(w, b)
-    stretch = Stretch(len(batches), BATCH, 0.1, attack=Attack("l2", TAU) if adversarial else None, slow=0.0)
+    attack = Attack("l2", TAU) if adversarial else None
+    stretch = Stretch(len(batches), len(batches[0][0]), 0.1, attack=attack, slow=0.0)
     for x, y in batches:
         step(state, x, y, stretch, RULES)
     return state.w
 
 
-def compared(state: Training, batches: list[tuple[Tensor, Tensor]], adversarial: bool) -> str:
+def compare(state: Training, batches: list[tuple[Tensor, Tensor]], adversarial: bool, rounds: int) -> None:
     """Steps a second of both, the best of some rounds in turn, and how far apart they end."""
     best, ends = {by_autograd: math.inf, by_hand: math.inf}, {}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for train in best:
             start = time.perf_counter()
             ends[train] = train(state.w, state.b, batches, adversarial)
             best[train] = min(best[train], (time.perf_counter() - start) / len(batches))
     slow, fast = best.values()
     apart = float((ends[by_autograd] - ends[by_hand]).abs().max())
-    speeds = f"{1 / fast:6.0f} steps/s; autograd {1 / slow:6.0f}: {slow / fast:.1f} ×"
-    kind = "adversarial" if adversarial else "clean"
-    return f"{len(state.w):5d} neurons, {kind:11s} {speeds}   (ends {apart:.0e} apart)"
+    kind = f"{len(state.w)} neurons, {'adversarial' if adversarial else 'clean'}"
+    print(f"{kind}: {1 / fast:.0f} steps/s; autograd {1 / slow:.0f} (ends {apart:.0e} apart)")
+    bar(f"{kind}: faster than autograd", slow / fast)
 
 
-def main() -> None:
+def main(size: Size) -> None:
     rng = np.random.default_rng(0)
-    d = 256
+    d, batch = size.d, size.batch
     world = SparseCoding(orthogonal(d, d, rng), labelling(d, 0.0, rng), k=8, sigma_x=0.3, margin=1.0)
-    x, y = drawn(world, STEPS * BATCH, rng)
-    batches = list(zip(x.split(BATCH), y.split(BATCH), strict=True))
-    for copies in (1, 8):
+    x, y = drawn(world, size.steps * batch, rng)
+    batches = list(zip(x.split(batch), y.split(batch), strict=True))
+    for copies in size.copies:
         w = symmetric.pure(world.dictionary, world.w_star, copies * d, 0.5, 3e-3, rng)
         state = Training.begin(w, 0.07)
-        run(state, world, Stretch(160, BATCH, 0.1), RULES, 0, "to somewhere typical")
+        run(state, world, Stretch(size.before, batch, 0.1), RULES, 0, "to somewhere typical")
         for adversarial in (False, True):
-            print(compared(state, batches, adversarial))
+            compare(state, batches, adversarial, size.rounds)
 
 
 if __name__ == "__main__":
-    main()
+    main(TINY if Command(__doc__).parse_args().tiny else FULL)

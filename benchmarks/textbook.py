@@ -25,14 +25,14 @@ class Net(nn.Module):
         return self.out(torch.relu(self.hidden(x))).squeeze(1)
 
 
-def train(x: Tensor, y: Tensor, net: Net, iterations: int | None = None) -> tuple[int, float]:
-    """Train to loss 1e-30, or for so many iterations. The number of iterations and the seconds they took."""
+def train(x: Tensor, y: Tensor, net: Net, iterations: int | None = None, target: float = 1e-30) -> tuple[int, float]:
+    """Train to this loss, or for so many iterations. The number of iterations and the seconds they took."""
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-5)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100, gamma=1.1)
     started, n = time.perf_counter(), 0
     while True:
         loss = torch.exp(-y * net(x)).mean()
-        if loss.item() < 1e-30 or n == iterations:
+        if loss.item() < target or n == iterations:
             return n, time.perf_counter() - started
         optimizer.zero_grad()
         loss.backward()

@@ -17,7 +17,7 @@ from brittle.claims.__main__ import scoreboard
 from brittle.claims.all import PAPERS
 from brittle.claims.base import judged
 from brittle.claims.readme import BEGIN, END, block
-from conftest import ENV, ROOT
+from conftest import ENV
 
 CLAIMS = {claim.id: claim for paper in PAPERS for claim in paper.claims}
 
@@ -578,17 +578,17 @@ def test_every_claim_is_there_once() -> None:
     assert sum(len(paper.claims) for paper in PAPERS) == len(CLAIMS)
 
 
-def test_the_committed_verdicts_are_what_the_rules_say_of_the_committed_tables() -> None:
-    committed = json.loads((ROOT / "metrics/claims.json").read_text())
-    tables = {path: pd.read_csv(ROOT / path) for claim in CLAIMS.values() for path in claim.reads}
+def test_the_committed_verdicts_are_what_the_rules_say_of_the_committed_tables(committed: Path) -> None:
+    verdicts = json.loads((committed / "metrics/claims.json").read_text())
+    tables = {path: pd.read_csv(committed / path) for claim in CLAIMS.values() for path in claim.reads}
     for row in judged(PAPERS, tables).itertuples():
-        assert committed[f"{row.id}.verdict"] == row.verdict
-        assert committed[f"{row.id}.value"] == pytest.approx(row.value, rel=1e-5)
+        assert verdicts[f"{row.id}.verdict"] == row.verdict
+        assert verdicts[f"{row.id}.value"] == pytest.approx(row.value, rel=1e-5)
 
 
-def test_the_command_prints_every_claim_with_what_it_rests_on() -> None:
+def test_the_command_prints_every_claim_with_what_it_rests_on(committed: Path) -> None:
     command = [sys.executable, "-m", "brittle.claims"]
-    out = subprocess.run(command, cwd=ROOT, env=ENV, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(command, cwd=committed, env=ENV, capture_output=True, text=True, check=True).stdout
     for claim in CLAIMS.values():
         (line,) = re.findall(rf"^{claim.id} .*$", out, re.MULTILINE)
         assert claim.source in line
@@ -616,24 +616,24 @@ def write_readme(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.fixture
-def copied(tmp_path: Path) -> Path:
-    """README.md and plots/claims.csv as they are here."""
+def copied(tmp_path: Path, committed: Path) -> Path:
+    """README.md and plots/claims.csv, to be changed."""
     (tmp_path / "plots").mkdir()
     for name in ("README.md", "plots/claims.csv"):
-        shutil.copy(ROOT / name, tmp_path / name)
+        shutil.copy(committed / name, tmp_path / name)
     return tmp_path
 
 
 def test_the_scoreboard_of_the_readme_is_that_of_the_table(copied: Path) -> None:
-    committed = (ROOT / "README.md").read_bytes()
-    assert (write_readme(copied).returncode, (copied / "README.md").read_bytes()) == (0, committed), "make scoreboard"
+    readme = (copied / "README.md").read_bytes()
+    assert (write_readme(copied).returncode, (copied / "README.md").read_bytes()) == (0, readme), "make scoreboard"
     table = copied / "plots/claims.csv"
     table.write_text(table.read_text().replace("M1,reproduced,", "M1,differs,"))
     write_readme(copied)
     changed = (copied / "README.md").read_text()
     assert "| differs |" in re.search(r"^\| M1 \|.*$", changed, re.MULTILINE)[0]
     assert re.search(r"^\| VYS \|.*\| M1, .*$", changed, re.MULTILINE)
-    outside = [re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL) for text in (changed, committed.decode())]
+    outside = [re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL) for text in (changed, readme.decode())]
     assert outside[0] == outside[1]
 
 

@@ -35,7 +35,8 @@ from brittle.probes import every, one_vector, threshold
 from brittle.probes.moments import direction, moments
 from brittle.stages import cross, cross_data, cross_measure
 from brittle.worlds.common import World, checked
-from conftest import ROOT, TINY, set_params
+from conftest import ROOT
+from tiny import TINY, set_params
 
 seeds = st.integers(0, 2**31)
 OURS = plugins.ours("attack")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ENV, ROOT, Repo, set_params
+from conftest import ENV, ROOT, Repo
+from tiny import set_params
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
 FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures", "sparse_figures"]

@@ -18,7 +18,8 @@ from brittle.params.base import load
 from brittle.params.cifar10 import Cifar10FigureParams
 from brittle.params.mnist_cifar import MnistCifarFigureParams
 from brittle.stages import cifar10_figures, mnist_cifar_figures
-from conftest import ROOT, set_params
+from conftest import ROOT
+from tiny import set_params
 
 A, B, OTHER = "0-1-automobile-truck", "1-4-automobile-truck", "2-3-bird-frog"
 NETS = {"alexnet": (11, 5), "resnet-10": (3, 7)}  # the side of a filter, and how many convolutions

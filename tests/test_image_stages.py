@@ -25,7 +25,8 @@ from brittle.stages import (
     progress,
 )
 from brittle.worlds.mnist_cifar import CLASSES
-from conftest import ROOT, TINY, set_params
+from conftest import ROOT
+from tiny import TINY, set_params
 
 NET, MODEL = "alexnet", "mobilenet_v2"
 

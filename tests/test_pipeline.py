@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import ENV, ROOT, TINY, Repo
+from conftest import ENV, ROOT, Repo
+from tiny import TINY
 
 
 def test_cells_that_are_no_longer_asked_for_are_left_out(small_reproduced: Repo, tmp_path: Path) -> None:

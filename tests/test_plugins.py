@@ -14,7 +14,8 @@ from brittle.params.base import BadInput, load
 from brittle.params.cross import CrossFigureParams, CrossParams
 from brittle.plugins import ARGUMENTS
 from brittle.stages import cross, cross_data, cross_figures, cross_probe, cross_train, cross_yours
-from conftest import ROOT, TINY, set_params, write_example
+from conftest import ROOT, write_example
+from tiny import TINY, set_params
 
 HEADER = """
 import torch

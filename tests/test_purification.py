@@ -33,7 +33,8 @@ from brittle.stages.sparse_grid import Varied
 from brittle.train import purify
 from brittle.train.purify import BLOCK, Rules, Stretch, Training, drawn
 from brittle.worlds.sparse_coding import SparseCoding, incoherent, labelling, orthogonal
-from conftest import ROOT, TINY
+from conftest import ROOT
+from tiny import TINY
 
 BALLS = {"l2": 2.0, "linf": math.inf}
 NORMS = pytest.mark.parametrize("norm", BALLS)

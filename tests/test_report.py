@@ -31,12 +31,12 @@ SVG = (
 WORLDS = ["sphere", "lms-5", "ms-5-7", "sparse", "mnist-cifar"]
 
 
-def make_inputs(folder: Path) -> None:
-    """What the stage reads: figures, tables and claims as they are in this repository, and small made-up sheets."""
+def make_inputs(folder: Path, committed: Path) -> None:
+    """What the stage reads: figures, tables and claims as Git has them, and small made-up sheets."""
     (folder / "plots").mkdir(parents=True)
     for name in ("params.yaml", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, folder)
-    for path in [ROOT / path for path in report.inputs() if path.startswith("plots/")]:
+    for path in [committed / path for path in report.inputs() if path.startswith("plots/")]:
         if path.is_file() and not path.name.startswith("cross_"):
             shutil.copy(path, folder / "plots")
     for name in MADE_UP:
@@ -97,9 +97,9 @@ def page(claims: list[dict[str, Any]] | None = None, sheet: Sheet | None = None,
 
 
 @pytest.fixture(scope="module")
-def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+def html(tmp_path_factory: pytest.TempPathFactory, committed: Path) -> str:
     folder = tmp_path_factory.mktemp("report")
-    make_inputs(folder)
+    make_inputs(folder, committed)
     return written(folder)
 
 
@@ -144,11 +144,11 @@ def test_the_page_is_well_formed_and_its_anchors_lead_somewhere(html: str) -> No
     assert {link.removeprefix("#") for link in links} <= set(ids)
 
 
-def test_everything_is_on_the_page(html: str) -> None:
+def test_everything_is_on_the_page(html: str, committed: Path) -> None:
     document = Document(html)
     shown = {attributes.get("id") for _, attributes in document.elements}
     assert {caption.name for caption in captions.FIGURES + captions.TABLES} <= shown
-    assert {f"claim-{id}" for id in pd.read_csv(ROOT / "plots/claims.csv")["id"]} <= shown
+    assert {f"claim-{id}" for id in pd.read_csv(committed / "plots/claims.csv")["id"]} <= shown
     assert {"X1", "X2", "X3"} <= shown
     for caption in captions.FIGURES + captions.TABLES:
         assert f"<code>dvc repro {caption.stage}</code>" in html
@@ -196,16 +196,16 @@ def test_only_our_own_script_may_run(html: str) -> None:
     assert f"script-src 'sha256-{digest}'" in policy
 
 
-def test_the_same_inputs_give_the_same_bytes_wherever_they_are(html: str, tmp_path: Path) -> None:
-    make_inputs(tmp_path / "elsewhere")
+def test_the_same_inputs_give_the_same_bytes_wherever_they_are(html: str, tmp_path: Path, committed: Path) -> None:
+    make_inputs(tmp_path / "elsewhere", committed)
     again = written(tmp_path / "elsewhere")
     assert again == html
     assert str(tmp_path) not in again
     assert str(ROOT) not in again
 
 
-def test_another_parameter_or_figure_gives_another_page(html: str, tmp_path: Path) -> None:
-    make_inputs(tmp_path / "other")
+def test_another_parameter_or_figure_gives_another_page(html: str, tmp_path: Path, committed: Path) -> None:
+    make_inputs(tmp_path / "other", committed)
     (tmp_path / "other/plots/kkt.svg").write_text(SVG)
     assert written(tmp_path / "other") != html
 
@@ -271,8 +271,8 @@ def test_every_figure_and_table_of_the_pipeline_has_a_caption() -> None:
     "path", ["plots/claims.csv", "plots/cross_probes.csv", "plots/kkt.svg", "plots/slabs_table2.md"]
 )
 @pytest.mark.parametrize("spoil", ["missing", "cut short", "not text"])
-def test_a_spoiled_input_is_said_in_one_line(path: str, spoil: str, tmp_path: Path) -> None:
-    make_inputs(tmp_path / "spoiled")
+def test_a_spoiled_input_is_said_in_one_line(path: str, spoil: str, tmp_path: Path, committed: Path) -> None:
+    make_inputs(tmp_path / "spoiled", committed)
     file = tmp_path / "spoiled" / path
     content = file.read_bytes()
     file.unlink()

@@ -58,13 +58,13 @@ class Browser:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def opened(tmp_path_factory: pytest.TempPathFactory, committed: Path) -> Iterator[Browser]:
     if not (BROWSER.is_file() and DRIVER.is_file()):
         (pytest.fail if os.environ.get("BRITTLE_BROWSER") == "required" else pytest.skip)(
             f"{BROWSER} and {DRIVER} are not installed (Debian's chromium and chromium-driver)"
         )
     folder = tmp_path_factory.mktemp("site") / "brittle"
-    make_inputs(folder)
+    make_inputs(folder, committed)
     written(folder)
     options = webdriver.ChromeOptions()
     options.binary_location = str(BROWSER)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ENV, ROOT, TINY, set_params
+from conftest import ENV, ROOT
+from tiny import TINY, set_params
 
 # The stage as it is, but with a checkpoint every fifth of a second.
 DRIVER = """

@@ -24,7 +24,8 @@ from brittle.stages import cross_yours
 from brittle.stages.run import run
 from brittle.stages.verify import _cached
 from brittle.worlds import sources
-from conftest import ENV, ROOT, TINY, Repo, set_params
+from conftest import ENV, ROOT, Repo
+from tiny import TINY, set_params
 
 STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
 MODULES = sorted((ROOT / "src/brittle").rglob("*.py"))

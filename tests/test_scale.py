@@ -25,10 +25,10 @@ from ruamel.yaml import YAML
 from brittle.params.base import BadInput
 from brittle.scale.estimate import critical_path, expected, makespan, tails
 from brittle.scale.graph import Pipeline
-from brittle.scale.room import THREADS
 from brittle.scale.run import demanded, placed
 from brittle.scale.workers import Wanted, connected
-from conftest import ENV, Repo, tiny
+from conftest import ENV, Repo
+from tiny import make_tiny
 
 SCALE = [sys.executable, "-m", "brittle.scale"]
 HASTE = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}  # before a scheduler that does not answer is given up
@@ -104,7 +104,7 @@ def test_two_workers_leave_the_workspace_as_dvc_repro_does(small: Repo, small_re
 @pytest.mark.skipif("BRITTLE_WHOLE" not in os.environ, reason="ten minutes: set BRITTLE_WHOLE=1")
 def test_the_whole_pipeline_on_two_workers_is_that_of_dvc_repro(fresh: Repo, reproduced: Repo, tmp_path: Path) -> None:
     repo = fresh.copy(tmp_path / "brittle")
-    tiny(repo)
+    make_tiny(repo.path)
     repo.run("dvc", "repro", timeout=3600)
     assert results(repo) == results(reproduced)
 
@@ -410,17 +410,18 @@ def test_a_folder_of_tables_stands_for_all_that_its_cells_made(fresh: Repo) -> N
 
 
 def test_stages_have_the_variables_that_they_have_in_dvc_repro(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask would give them one thread, and take back memory at once: other bytes, and half the speed."""
-    for name in (*THREADS, "MALLOC_TRIM_THRESHOLD_"):
+    """Dask would take back memory at once, at half the speed. Threads are a stage's own, unless somebody says so."""
+    for name in ("BRITTLE_THREADS", "MALLOC_TRIM_THRESHOLD_"):
         monkeypatch.delenv(name, raising=False)
     wanted = Wanted(workers=1)
     with connected(wanted) as client:
         (there,) = client.run(lambda: set(os.environ)).values()
         for seen in (there, set(os.environ)):
-            assert seen.isdisjoint((*THREADS, "MALLOC_TRIM_THRESHOLD_"))
-    assert wanted.environment == dict.fromkeys(THREADS)
-    assert Wanted(workers=2, threads=3).environment == dict.fromkeys(THREADS, "3")
-    assert Wanted(workers=2, scheduler="tcp://host:8786").environment == {}
+            assert "MALLOC_TRIM_THRESHOLD_" not in seen
+    assert wanted.environment == {}
+    assert Wanted(workers=2, threads=3).environment == {"BRITTLE_THREADS": "3"}
+    monkeypatch.setenv("BRITTLE_THREADS", "5")
+    assert Wanted(workers=2, scheduler="tcp://host:8786").environment == {"BRITTLE_THREADS": "5"}
 
 
 def test_each_process_here_has_a_gpu_of_its_own() -> None:

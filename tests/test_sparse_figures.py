@@ -11,7 +11,8 @@ import pytest
 from brittle.params.base import load
 from brittle.params.sparse import SparseFigureParams
 from brittle.stages import sparse_figures
-from conftest import ROOT, set_params
+from conftest import ROOT
+from tiny import set_params
 
 NAMES = ["accuracy", "low", "mixture", "prediction", "scaling", "theta", "transfer"]
 
@@ -27,12 +28,12 @@ def drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: object) -> d
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> Path:
+def tables(tmp_path: Path, committed: Path) -> Path:
     (tmp_path / "plots").mkdir()
-    for file in (ROOT / "plots").glob("sparse_*.csv"):
+    for file in (committed / "plots").glob("sparse_*.csv"):
         shutil.copy(file, tmp_path / "plots")
-    shutil.copytree(ROOT / "plots/sparse_growth", tmp_path / "plots/sparse_growth")
-    shutil.copytree(ROOT / "docs/paper-scale", tmp_path / "docs/paper-scale")
+    shutil.copytree(committed / "plots/sparse_growth", tmp_path / "plots/sparse_growth")
+    shutil.copytree(committed / "docs/paper-scale", tmp_path / "docs/paper-scale")
     return tmp_path
 
 

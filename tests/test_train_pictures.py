@@ -17,6 +17,7 @@ from torch.nn.functional import softplus
 
 from brittle import store
 from brittle.attacks.pictures import Attacker
+from brittle.device import check_bfloat16
 from brittle.nets.alexnet import AlexNet
 from brittle.nets.pictures import Layered, flat
 from brittle.nets.pre_resnet import PreResNet
@@ -316,6 +317,11 @@ def test_real_networks_go_on_to_the_same_weights(kind: str) -> None:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_lower_precision_is_near_goes_on_too_and_leaves_weights_in_full(attack: str) -> None:
+    try:
+        check_bfloat16(torch.device("cpu"))
+    except BadInput as refused:
+        pytest.skip(str(refused))
+
     def build() -> Layered:
         net = AlexNet(CLASSES, 0.1)
         net.draw(rng(0, "weights"))

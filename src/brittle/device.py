@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
+import subprocess
+import sys
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from brittle.params.base import BadInput
 
@@ -24,6 +29,36 @@ def pick(name: str) -> torch.device:
         torch.utils.deterministic.fill_uninitialized_memory = False  # a safeguard that writes every new tensor twice
     torch.set_float32_matmul_precision("highest")
     return torch.device(name)
+
+
+# The products and convolutions of a training step, in bfloat16.
+BFLOAT16 = """
+import brittle, torch
+x = torch.ones(64, 16, 32, 32, requires_grad=True)
+with torch.autocast("cpu", torch.bfloat16):
+    torch.nn.Linear(1024, 32)(torch.nn.Conv2d(16, 16, 3, padding=1)(x).flatten(2)).sum().backward()
+"""
+
+
+def check_bfloat16(where: torch.device) -> None:
+    """Refuse bfloat16 where the processor says that it has the instructions and then dies of them.
+
+    (AMX in some virtual machines.) The one way to know is to try, in a process of its own.
+    """
+    if where.type == "cpu":
+        tried = subprocess.run([sys.executable, "-c", BFLOAT16], capture_output=True, check=False)
+        if tried.returncode:
+            why = signal.Signals(-tried.returncode).name if tried.returncode < 0 else f"exit code {tried.returncode}"
+            raise BadInput(f"params.yaml: images.precision = bfloat16: fails on this processor ({why}); use float32")
+
+
+def sqrt(x: Tensor) -> Tensor:
+    """The square roots of float64 numbers, each rounded correctly.
+
+    torch takes them from MKL, which begins with the processor's own approximation of 1/√x; those of Intel and AMD
+    differ, and one root in a hundred with them. (In float32 they do not. The same goes for float64 logarithms.)
+    """
+    return x.sqrt() if x.is_cuda else torch.from_numpy(np.sqrt(x.numpy()))
 
 
 def keep_freed_memory() -> None:

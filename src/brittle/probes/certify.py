@@ -24,6 +24,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from brittle.device import sqrt
 from brittle.nets.two_layer import TwoLayer
 
 CHUNK = 1 << 22  # numbers per (samples, k) or (samples, d, d) array
@@ -194,7 +195,7 @@ def dual(
     for _ in range(polish + 1):
         factor, broken = torch.linalg.cholesky_ex(eye - lam[:, None, None] * quad)
         half = torch.linalg.solve_triangular(factor, g[:, :, None], upper=False)
-        value = lam * (c - lost - slack * (lam * c).clamp(min=0).sqrt()) - lam**2 / 4 * half.square().sum((1, 2)) * (
+        value = lam * (c - lost - slack * sqrt((lam * c).clamp(min=0))) - lam**2 / 4 * half.square().sum((1, 2)) * (
             1 + ROUNDING
         )
         best = torch.where(broken == 0, best.maximum(value.nan_to_num(0.0)), best)
@@ -202,7 +203,7 @@ def dual(
         bound = c + (g * delta).sum(1) - torch.einsum("nd,nde,ne->n", delta, quad, delta)
         curvature = 2 * torch.linalg.solve_triangular(factor, delta[:, :, None], upper=False).square().sum((1, 2))
         lam = lam * (1 + (lam * bound / curvature).nan_to_num(0.0).clamp(-0.1, 0.1))
-    return best.clamp(min=0).sqrt() * (1 - ROUNDING)
+    return sqrt(best.clamp(min=0)) * (1 - ROUNDING)
 
 
 def _ascend(a: Tensor, yv: Tensor, pairs: Pairs, scale: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:

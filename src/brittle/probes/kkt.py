@@ -15,12 +15,14 @@ convex problem over cones.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
+from brittle.device import sqrt
 from brittle.nets.two_layer import TwoLayer
 from brittle.probes.margin import separated
 
@@ -39,8 +41,8 @@ class KKT:
 
 def residuals(net: TwoLayer, x: Tensor, y: Tensor, kink: float = 0.0) -> KKT:
     """The KKT residuals of a single network that separates its data; float64."""  # (m, d), (m,)
-    gamma = separated(net, x, y).min()
-    w, b, v = (p[0] / gamma.sqrt() for p in (net.w, net.b, net.v))  # homogeneous of degree 2: the smallest output is 1
+    size = math.sqrt(separated(net, x, y).min())
+    w, b, v = (p[0] / size for p in (net.w, net.b, net.v))  # homogeneous of degree 2: the smallest output is 1
     x1, w1 = torch.cat([x, torch.ones_like(x[:, :1])], 1), torch.cat([w, b[:, None]], 1)
     a = x1 @ w1.T  # (m, k)
     free = a.abs() <= kink * x1.norm(dim=1)[:, None] * w1.norm(dim=1)
@@ -69,7 +71,7 @@ class _Problem:
         r = 2 * self.y * (h @ self.v)  # ⟨θ, ∇N⟩ = 2N (Euler)
         values, vectors = torch.linalg.eigh(g)
         keep = values > values[-1] * 1e-13
-        root = values[keep].sqrt()
+        root = sqrt(values[keep])
         lam, _ = nnls((root[:, None] * vectors[:, keep].T).numpy(), ((vectors[:, keep].T @ r) / root).numpy())
         lam = torch.from_numpy(lam)
         return lam, float(self.squared_norm - 2 * r @ lam + lam @ g @ lam)
@@ -120,7 +122,7 @@ class _Problem:
         for _ in range(50):
             pull = yv * (self.gram @ (yv * (lam[:, None] * on + u)))
             lam, u = (on * pull).sum(1) + yh @ (lam @ yh), torch.where(self.free, pull, 0.0)
-            size = float((lam @ lam + (u * u).sum()).sqrt())
+            size = math.sqrt(lam @ lam + (u * u).sum())
             lam, u = lam / size, u / size
         return 1.05 * size
 

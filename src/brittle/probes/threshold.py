@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from brittle.device import sqrt
 from brittle.nets.threshold import Thresholded
 
 
@@ -24,7 +25,7 @@ def certified(model: Thresholded, x: Tensor, y: Tensor, multipliers: int = 60) -
         above, below = (t - pull / 2).clamp(min=b), (t - pull / 2).clamp(max=-b)
         value = torch.minimum((above - t).square() + pull * (above - b), (below - t).square() + pull * (below + b))
         best = best.maximum(torch.minimum(value, inside).sum(1))
-    return best.sqrt()
+    return sqrt(best)
 
 
 def fitted(dictionary: Tensor, w_star: Tensor, x: Tensor, y: Tensor, radius: float, k: int) -> Thresholded:

@@ -21,7 +21,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m brittle.scale", description=__doc__)
     parser.add_argument("stages", nargs="*", help="only these, and what they depend on (as in `dvc repro`)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes or jobs (default: %(default)s)")
-    parser.add_argument("--threads", type=int, help="of a stage, here (default: as in `dvc repro`, for the same bytes)")
+    parser.add_argument("--threads", type=int, help="of a stage (default: its own, for the same bytes)")
     parser.add_argument("--resources", type=amounts, help="of each process here, like GPU=1,MEMORY=64GB")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that runs already: tcp://HOST:8786")

@@ -28,7 +28,6 @@ from distributed import Worker, WorkerPlugin, get_worker
 from ruamel.yaml import YAML
 
 VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()  # both ends of a task must agree on what it means
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 # The shell leads a process group; when the worker's end of the pipe closes, however the worker ended, all of it dies.
 DVC = "import json, sys; from dvc.cli import main; sys.exit(next(filter(None, map(main, json.loads(sys.argv[1]))), 0))"
 GUARD = """exec 3<&0
@@ -71,7 +70,7 @@ class Host(WorkerPlugin):
     """What a worker has to know, whenever it joins: where the workspace is, and that it runs one stage at a time."""
 
     def __init__(
-        self, root: Path, cache: str, token: str, remotes: dict[str, Any], environment: dict[str, str | None]
+        self, root: Path, cache: str, token: str, remotes: dict[str, Any], environment: dict[str, str]
     ) -> None:
         self.name, self.version = f"brittle-{token}", VERSION  # a cluster may work for several of us
         self.root, self.cache, self.token = root, cache, token
@@ -117,7 +116,6 @@ class Host(WorkerPlugin):
         return "\n".join(lines) + "\n"
 
     def variables(self, apart: bool) -> dict[str, str]:
-        threads = dict.fromkeys(THREADS, str(self.worker.state.nthreads)) | self.environment
         checkpoints = (self.scratch if apart else self.root) / ".checkpoints"
         own = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
@@ -125,7 +123,7 @@ class Host(WorkerPlugin):
             "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin while they wait starve the stage next door
             "MALLOC_TRIM_THRESHOLD_": None,  # Dask's, for its own tables: training is twice as slow with it
         }
-        return {key: value for key, value in (os.environ | threads | own).items() if value is not None}
+        return {key: value for key, value in (os.environ | self.environment | own).items() if value is not None}
 
     def guarded(self, command: list[str], room: Path, environment: dict[str, str]) -> tuple[int, str]:
         """Run it to its end, in a process group that dies with this worker; the exit code and all it printed."""

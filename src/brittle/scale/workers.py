@@ -18,7 +18,6 @@ from distributed.security import Security
 from distributed.system import MEMORY_LIMIT
 
 from brittle.params.base import BadInput
-from brittle.scale.room import THREADS
 
 QUIET = {
     # Dask would set variables for its workers (and, in passing, here): but stages are to run as in `dvc repro`.
@@ -36,19 +35,16 @@ class Wanted:
     """What the command line says."""
 
     workers: int
-    threads: int | None = None  # of a stage on this machine; otherwise as in `dvc repro`
+    threads: int | None = None  # of a stage, if not its own number
     scheduler: str | None = None
     jobqueue: str | None = None
     resources: dict[str, float] | None = None  # of each worker on this machine
 
     @property
-    def environment(self) -> dict[str, str | None]:
-        """Threads of a stage, where they are not the worker's own: another number of them may round otherwise."""
-        if self.scheduler or self.jobqueue:
-            return {}
-        if self.threads:
-            return dict.fromkeys(THREADS, str(self.threads))
-        return {name: os.environ.get(name) for name in THREADS}
+    def environment(self) -> dict[str, str]:
+        """What a stage has to know of here, wherever it runs."""
+        threads = self.threads or os.environ.get("BRITTLE_THREADS")
+        return {"BRITTLE_THREADS": str(threads)} if threads else {}
 
 
 @contextmanager

@@ -75,4 +75,4 @@ def answers(net: Layered, x: Tensor) -> Tensor:
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params)
+    run(main, Cifar10Params, threads=2)

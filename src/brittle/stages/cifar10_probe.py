@@ -154,4 +154,4 @@ def summary(p: Cifar10, table: pd.DataFrame) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params)
+    run(main, Cifar10Params, threads=2)

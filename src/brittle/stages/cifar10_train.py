@@ -105,4 +105,4 @@ def along(seen: dict[str, np.ndarray], losses: list[float]) -> Iterator[dict[str
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params)
+    run(main, Cifar10Params, threads=2)

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from brittle import plugins, store
+from brittle import machine, plugins, store
 from brittle.params.cross import Cross
 from brittle.probes import every, one_vector
 from brittle.probes.one_vector import Vector
@@ -52,6 +52,11 @@ COMPARED = ("nothing", "adversarial")  # remedies that have every probe, also th
 def settings(p: Cross) -> tuple[int, ...]:
     """What the tables depend on, beside the world and the networks."""
     return p.measure.attacked, p.measure.bracketed, p.measure.permutations
+
+
+def share(there: World) -> None:
+    """Two threads for pictures; steps on vectors are short."""
+    machine.use_threads(2 if len(there.input_shape) > 1 else 1)
 
 
 def measure(

@@ -16,6 +16,7 @@ def main(params: CrossParams) -> None:
     with bar(len(p.worlds) * len(p.remedies) * len(p.seeds), "probing") as shown:
         for name in p.worlds:
             there = cross.load(name, where)
+            cross_measure.share(there)
             trained = cross.load_networks(p, name, there)
             weights = [pictures.digest(each.net) for each in trained]
             kept = cross.Kept("cross_probe", there, name, weights, cross_measure.settings(p))

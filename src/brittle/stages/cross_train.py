@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from brittle import device, plugins
+from brittle import device, machine, plugins
 from brittle.params.base import BadInput
 from brittle.params.cross import CrossParams
 from brittle.stages import cross
@@ -13,6 +13,7 @@ from brittle.stages.run import run
 def main(params: CrossParams, world: str) -> None:
     p = params.cross
     there = cross.load(world, device.pick(params.device))
+    machine.use_threads(2 if len(there.input_shape) > 1 else 1)  # steps on vectors are short
     net = plugins.named("net", there.net)
     jobs = [(remedy, seed) for remedy in p.remedies for seed in p.seeds]
     kept, trained = cross.Kept("cross_train", there), []

@@ -28,6 +28,7 @@ def main(params: CrossParams) -> None:
     todo = {name: (there.to(where), list(jobs(p, name, there))) for name, there in worlds(p)}
     with bar(sum(len(each) for _, each in todo.values()), "yours") as shown:
         for name, (there, wanted) in todo.items():
+            cross_measure.share(there)
             ours = cross.load_networks(p, name, there) if name in p.worlds else []
             how = cross.how(p, there), cross_measure.settings(p)
             kept = cross.Kept("cross_yours", there, name, texts, [pictures.digest(each.net) for each in ours], how)

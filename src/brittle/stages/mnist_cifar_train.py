@@ -63,4 +63,4 @@ def trained(params: MnistCifarParams, net: nn.Module, job: Job, source: Source, 
 
 
 if __name__ == "__main__":
-    run(main, MnistCifarParams)
+    run(main, MnistCifarParams, threads=2)

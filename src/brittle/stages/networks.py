@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brittle import store
+from brittle import machine, store
 from brittle.device import keep_freed_memory
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.params.base import BadInput
@@ -23,6 +23,7 @@ from brittle.train.state import NotReached, State
 TOGETHER = 1 << 21  # samples × neurons of the networks that train side by side: tensors of 8 MB stay near the cores
 
 
+SHARED = 1e8  # products of numbers in a step from which on two threads are faster than one
 LARGE = 1 << 23  # samples × neurons of one network whose tensors have 32 MB, beyond which glibc keeps none
 
 
@@ -68,6 +69,7 @@ def train(
 ) -> Trained:
     """One network per seed, as many side by side as fit; `watch` hears how many are done, in fractions."""
     together = max(1, TOGETHER // (x.shape[1] * width))
+    machine.use_threads(2 if min(together, len(seeds)) * x[0].size * width >= SHARED else 1)
     if where.type == "cpu" and x.shape[1] * width >= LARGE:
         keep_freed_memory()
     groups = [slice(i, i + together) for i in range(0, len(seeds), together)]

@@ -69,4 +69,4 @@ def main(params: OptimisersParams) -> None:
 
 
 if __name__ == "__main__":
-    run(main, OptimisersParams)
+    run(main, OptimisersParams, threads=2)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from brittle import store
+from brittle.device import check_bfloat16
 from brittle.nets.pictures import flat, restore
 from brittle.params.base import BadInput
 from brittle.params.images import Images
@@ -69,6 +70,8 @@ def fit(
     purpose: str = "",
 ) -> Fit:
     """Train the network in place, saving its state on the way."""
+    if images.precision == "bfloat16":
+        check_bfloat16(x.device)
     plan = replace(plan, precision=images.precision, compile=images.compile)
     begin = flat(net)
     frozen = [name for name, p in net.named_parameters() if not p.requires_grad]

@@ -9,17 +9,19 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from brittle import machine
 from brittle.params.base import BadInput, load
 
 P = TypeVar("P", bound=BaseModel)
 
 
-def run(stage: Callable[..., None], schema: type[P]) -> None:
+def run(stage: Callable[..., None], schema: type[P], threads: int = 1) -> None:
     """Run the stage on its section of params.yaml; a cell of a matrix has its coordinate, a number or a name, as the
-    one argument."""
+    one argument. Two threads are for stages whose steps are long."""
     axes = list(inspect.signature(stage).parameters.values())[1:]
     cell = sys.argv[1:]
     try:
+        machine.use_threads(threads)
         if len(cell) != len(axes) or not all(map(_fits, cell, axes)):
             usage = " ".join(axis.name.upper() for axis in axes)
             raise BadInput(f"usage: python -m {stage.__globals__['__spec__'].name} {usage}")

@@ -1,0 +1,22 @@
+"""The command line of a benchmark: what its docstring says, `--tiny`, and one line for an argument that is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from typing import NoReturn
+
+
+class Command(argparse.ArgumentParser):
+    def __init__(self, doc: str | None) -> None:
+        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+        self.add_argument("--tiny", action="store_true", help="seconds: whether it runs, not how fast anything is")
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def stoppable() -> None:
+    """Let SIGTERM end the program as an exception does, so that it ends what it has started."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

@@ -1,0 +1,103 @@
+"""How the numerical libraries compute, the same on every machine: fixed here, before any of them is loaded.
+
+numpy, scipy, torch and the libraries inside them (OpenBLAS, MKL, oneDNN) choose their kernels by the processor, and
+split sums over as many threads as it has cores. Either changes the last bits of a result, training carries them into
+the first digits, and a verdict may flip. So the kernels are those of AVX2, which every x86 processor since 2013 has,
+and the number of threads is the computation's own, one or two, wherever it runs. Variables that the user has set stay
+as they are. BRITTLE_THREADS sets another number of threads; BRITTLE_PORTABLE=0 leaves everything to the libraries.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+KERNELS = {
+    "ATEN_CPU_CAPABILITY": "avx2",  # torch's own loops
+    "MKL_CBWR": "AVX2",  # torch's products, factorisations, exp: "conditional bitwise reproducibility"
+    "ONEDNN_MAX_CPU_ISA": "AVX2",  # torch's convolutions
+    "OPENBLAS_CORETYPE": "Haswell",  # numpy's and scipy's products and factorisations, one OpenBLAS each
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4",  # numpy's own loops; levels above it need this one
+}
+ALONE = {"OPENBLAS_NUM_THREADS": "1"}  # numpy's products are small here
+# A thread that waits for the other looks so many times before it sleeps. The default, 300,000, takes milliseconds from
+# whoever else wants the core; none at all costs a wake-up at every step (benchmarks/contention.py).
+WAITING = {"GOMP_SPINCOUNT": "10000"}
+
+
+def fix() -> None:
+    """Set what the libraries read when they are loaded, and MKL's idea of the processor as soon as torch is."""
+    if os.environ.get("BRITTLE_PORTABLE") == "0":
+        return
+    waiting = {} if "OMP_WAIT_POLICY" in os.environ else WAITING  # which would win over it
+    os.environ |= ALONE | KERNELS | waiting | os.environ
+    if "torch" in sys.modules:
+        _fix_mkl(sys.modules["torch"])
+    elif not any(isinstance(finder, _WhenTorchIsLoaded) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WhenTorchIsLoaded())
+
+
+def use_threads(threads: int) -> None:
+    """Let torch share its work among this number of threads from here on, however many cores there are.
+
+    OMP_NUM_THREADS, which clusters set for reasons of their own, does not count. One thread is for small steps, in
+    which two wait for each other for as long as they work, and far longer if another process has the other core.
+    """
+    wanted = os.environ.get("BRITTLE_THREADS", str(threads))
+    if not (wanted.isdecimal() and int(wanted) > 0):
+        from brittle.params.base import BadInput
+
+        raise BadInput(f"BRITTLE_THREADS = {wanted}: must be a number of threads, 1 or more")
+    if "torch" in sys.modules and os.environ.get("BRITTLE_PORTABLE") != "0":
+        sys.modules["torch"].set_num_threads(int(wanted))
+
+
+class _WhenTorchIsLoaded(importlib.abc.MetaPathFinder):
+    """Let `import torch` do what it does, and fix MKL after it: torch takes seconds to load, and not all stages do."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                _fix_mkl(module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _fix_mkl(torch: ModuleType) -> None:
+    """Have MKL honour MKL_CBWR=AVX2 on processors that Intel did not make.
+
+    There it takes the variable for `AUTO`, although it has the kernels and the processor can run them. It asks
+    `mkl_serv_intel_cpu_true`, whose first instruction loads the remembered answer (-1: not yet asked), `mov eax, [rip +
+    offset]`. We write down the answer before it is asked. A library that looks otherwise is left alone, and
+    `make portable` then names what differs.
+    """
+    library = Path(torch.__file__).with_name("lib") / "libtorch_cpu.so"
+    if os.environ["MKL_CBWR"] != KERNELS["MKL_CBWR"] or not library.exists():
+        return
+    try:
+        ask = ctypes.CDLL(str(library)).mkl_serv_intel_cpu_true
+    except (AttributeError, OSError):  # a torch without MKL
+        return
+    begin = ctypes.cast(ask, ctypes.c_void_p).value
+    code = ctypes.string_at(begin, 6)
+    if code[:2] == b"\x8b\x05":
+        answer = ctypes.c_int.from_address(begin + 6 + int.from_bytes(code[2:], "little", signed=True))
+        if answer.value == -1:
+            answer.value = 1
