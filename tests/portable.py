@@ -91,7 +91,7 @@ def operations() -> dict[str, str]:
 
             note("product", m @ n, m @ n[:, 0], torch.bmm(m.expand(3, -1, -1), n.expand(3, -1, -1)))
             note("exp, sigmoid, tanh, erf", v.exp(), v.sigmoid(), v.tanh(), v.erf())
-            note("softplus, log_softmax", functional.softplus(v), m.log_softmax(1), functional.logsigmoid(v))
+            note("log_softmax, logsigmoid", m.log_softmax(1), functional.logsigmoid(v))
             note("sum, norm, softmax", v.sum(), m.sum(0), m.norm(), m.norm(dim=1), m.softmax(1), m.std(0), m.cumsum(1))
             if bits == 32:
                 note("sqrt, log, logsumexp", v.abs().sqrt(), v.abs().log(), m.logsumexp(1), v.abs().rsqrt())

@@ -118,7 +118,7 @@ def run_pytest(folder: Path, test: str, *options: str) -> tuple[int, str]:
 def test_a_test_that_crashes_ends_the_run_with_its_name(tmp_path: Path) -> None:
     code, out = run_pytest(tmp_path, "os.kill(os.getpid(), 4)")
     assert code == 1
-    assert out.count("crashed while running 'test_it.py::test_badly'") == 1
+    assert "crashed while running 'test_it.py::test_badly'" in out
     assert "worker restarting disabled" in out
 
 

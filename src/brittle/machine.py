@@ -37,11 +37,20 @@ def fix() -> None:
     if os.environ.get("BRITTLE_PORTABLE") == "0":
         return
     waiting = {} if "OMP_WAIT_POLICY" in os.environ else WAITING  # which would win over it
-    os.environ |= ALONE | KERNELS | waiting | os.environ
+    os.environ |= ALONE | KERNELS | waiting | _figures() | os.environ
     if "torch" in sys.modules:
         _fix_mkl(sys.modules["torch"])
     elif not any(isinstance(finder, _WhenTorchIsLoaded) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WhenTorchIsLoaded())
+
+
+def _figures() -> dict[str, str]:
+    """Keep matplotlib's list of fonts in the virtual environment.
+
+    HOME, its usual place, may be read-only, and settings that a user keeps there would change our figures.
+    """
+    ours = sys.prefix != sys.base_prefix and os.access(sys.prefix, os.W_OK)
+    return {"MPLCONFIGDIR": str(Path(sys.prefix, "matplotlib"))} if ours else {}
 
 
 def use_threads(threads: int) -> None:

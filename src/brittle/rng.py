@@ -10,3 +10,11 @@ import numpy as np
 def rng(seed: int, purpose: str) -> np.random.Generator:
     """An independent stream for each seed and purpose, the same on every machine and device."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
+
+
+def normal32(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Standard normal numbers in float32, rounded from those in float64.
+
+    The ones that numpy draws in float32 rest on the C library's expf and log1pf, which newer releases round otherwise.
+    """
+    return rng.standard_normal(shape).astype(np.float32)

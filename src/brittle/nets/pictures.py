@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from brittle.rng import normal32
+
 MEAN, STD = 0.4734, 0.2516  # of CIFAR-10's pixels, all channels together
 
 
@@ -37,7 +39,7 @@ class Layered(nn.Module):
                 if isinstance(module, nn.Conv2d | nn.Linear):
                     fan_in = module.weight[0].numel()
                     size = math.sqrt(2 / fan_in) * (first if number == since else 1.0)
-                    drawn = rng.standard_normal(module.weight.shape, dtype=np.float32) * np.float32(size)
+                    drawn = normal32(module.weight.shape, rng) * np.float32(size)
                     with torch.no_grad():
                         module.weight.copy_(torch.from_numpy(drawn))
                         if module.bias is not None:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from brittle.nets.two_layer import TwoLayer
+from brittle.rng import normal32
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
 
@@ -129,7 +130,7 @@ def from_below(net: Symmetric, shift: float = 2.0) -> TwoLayer:
 
 def random(m: int, d: int, scale: float, rng: np.random.Generator) -> Tensor:
     """w_i ~ N(0, σ0² I)."""  # (m, d)
-    return torch.from_numpy(rng.standard_normal((m, d), dtype=np.float32) * np.float32(scale))
+    return torch.from_numpy(normal32((m, d), rng) * np.float32(scale))
 
 
 def pure(

@@ -6,7 +6,7 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import logsigmoid
 
 FAR = 80.0  # beyond this margin the logistic loss is the exponential one to the last bit of float64
 
@@ -20,7 +20,7 @@ def ln_loss(q: Tensor, kind: str) -> tuple[Tensor, Tensor]:
         ln_each = -q
         rate = None
     else:  # ℓ(q) = ln(1 + e^-q); rate = -ℓ'/ℓ
-        near = softplus(-q.clamp(max=FAR))
+        near = -logsigmoid(q.clamp(max=FAR))
         ln_each = torch.where(q < FAR, near.log(), -q)
         rate = torch.where(q < FAR, torch.sigmoid(-q.clamp(max=FAR)) / near, 1.0)
     share = torch.softmax(ln_each, dim=1)

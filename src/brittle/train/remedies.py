@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cosine_similarity, softplus
+from torch.nn.functional import cosine_similarity, logsigmoid
 from torch.nn.functional import dropout as drop
 
 from brittle.nets.modules import Average
@@ -40,7 +40,7 @@ class Plan:
 
 def logistic(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     """The mean of ln(1 + exp(-y f(x)))."""
-    return softplus(-y * net(x)).mean()
+    return -logsigmoid(y * net(x)).mean()
 
 
 @dataclass
@@ -228,7 +228,7 @@ def spectral_decoupling(task: Task) -> nn.Module:
 
     def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         scores = net(x)
-        return softplus(-y * scores).mean() + task.strength["spectral_decoupling"] / 2 * scores.square().mean()
+        return -logsigmoid(y * scores).mean() + task.strength["spectral_decoupling"] / 2 * scores.square().mean()
 
     return task.fit(task.net(), loss)
 
@@ -243,7 +243,7 @@ def diverse(task: Task) -> nn.Module:
         some = x[: max(1, len(x) // 4)].detach().requires_grad_()
         first, second = (torch.autograd.grad(member(some).sum(), some, create_graph=True)[0] for member in pair.members)
         alike = cosine_similarity(first, second).square().mean()
-        return sum(softplus(-y * member(x)).mean() for member in pair.members) / 2 + task.strength["diverse"] * alike
+        return -sum(logsigmoid(y * member(x)).mean() for member in pair.members) / 2 + task.strength["diverse"] * alike
 
     return task.fit(pair, loss)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import logsigmoid
 
 from brittle.nets.family import Family, Loss
 from brittle.rng import rng
@@ -47,7 +47,7 @@ class Plan:
 
 def logistic(q: Tensor) -> tuple[Tensor, Tensor]:
     """ln(1 + e^-q), which is the cross-entropy of two classes, and its derivative."""
-    return softplus(-q), -torch.sigmoid(-q)
+    return -logsigmoid(q), -torch.sigmoid(-q)
 
 
 def hinge(q: Tensor) -> tuple[Tensor, Tensor]:

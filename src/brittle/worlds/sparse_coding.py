@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from brittle.rng import normal32
+
 
 @dataclass(frozen=True)
 class SparseCoding:
@@ -81,7 +83,7 @@ class SparseCoding:
             signal = z + _rows(cells, size * _signs(len(cells), rng).astype(np.float32), n, self.words)
         x = signal @ self.dictionary.T
         if self.sigma_x:
-            noise = rng.standard_normal(x.shape, dtype=np.float32)
+            noise = normal32(x.shape, rng)
             noise *= np.float32(self.sigma_x / math.sqrt(self.ambient))
             x += noise
         return np.ascontiguousarray(x), self.labels(z)
