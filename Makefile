@@ -24,6 +24,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 	"$(PYTHON)" -m venv --clear .venv
 	$(PIP) install --requirement requirements.lock
 	$(PIP) install --no-deps --editable .
+	@# matplotlib looks for fonts once, not in the middle of a run.
+	@python -c 'import brittle, matplotlib.font_manager'
 	@touch $@
 
 repro: env  ## run whatever is out of date, and say what to look at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -128,3 +129,10 @@ def test_a_test_that_hangs_fails_with_its_name(tmp_path: Path) -> None:
     assert "FAILED test_it.py::test_badly - Failed: Timeout (>2" in out
     assert "1 failed, 2 passed" in out
     assert "timeout = " in (ROOT / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "src").rglob("*.py")), ids=lambda file: file.stem)
+def test_no_number_rests_on_functions_that_c_libraries_round_differently(file: Path) -> None:
+    text = file.read_text()
+    assert not re.search(r"normal\([^\n]*dtype=", text), f"{file.name}: normal32() of rng.py draws them"
+    assert "softplus" not in text, f"{file.name}: ln(1 + e^x) is -logsigmoid(-x)"

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from brittle.attacks.pieces import NORMS
 from brittle.nets import symmetric
 from brittle.nets.symmetric import Symmetric
 from brittle.params.sparse import Pure, Random, Sparse
-from brittle.rng import rng
+from brittle.rng import normal32, rng
 from brittle.train.purify import Rules, Stretch, Training
 from brittle.worlds.sparse_coding import DICTIONARIES, SparseCoding, labelling
 
@@ -161,7 +160,7 @@ def perturbed(f: Scores, setting: Setting, norm: str, tau: float, softer: Scores
     turn on. So it also begins where PGD ends on a `softer` network, of which no neuron is quite off.
     """  # each (n, d)
     x, y, steepest = setting.x, setting.y[:, None], NORMS[norm].normalise
-    noise = torch.from_numpy(rng(0, "sparse noise").standard_normal(x.shape, dtype=np.float32)).to(x.device)
+    noise = torch.from_numpy(normal32(x.shape, rng(0, "sparse noise"))).to(x.device)
     noise = tau * steepest(noise)
     single = fgm(gradient(f, x), setting.y, norm, tau)
     start = pgd(softer, x, setting.y, norm, tau, PGD_STEPS // 2) if softer else noise

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from brittle.rng import normal32
+
 
 def sample(d: int, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """y = ±1, x_1 = y, x_2 = ((y+1)/2)·ε with ε = ±1, and x_3, …, x_d standard Gaussian, independent of the label."""
-    x = rng.standard_normal((n, d), dtype=np.float32)  # (n, d)
+    x = normal32((n, d), rng)  # (n, d)
     y, epsilon = rng.choice(np.array([-1, 1], dtype=np.float32), size=(2, n))  # (n,), (n,)
     x[:, 0], x[:, 1] = y, (y + 1) / 2 * epsilon
     return x, y
