@@ -351,7 +351,8 @@ def test_the_strongest_attack_is_as_strong_as_each_of_foolbox_s(kind: str, norm:
         for rival in RIVALS[norm]:
             torch.manual_seed(0)
             fallen = rival(model, x, y, epsilons=[eps])[2][0]
-            assert ours <= 1 - float(fallen.float().mean()) + 0.02, rival
+            # A picture at the edge of the ball may fall to one attack and not to the other.
+            assert round(ours * len(x)) <= int((~fallen).sum()) + 1, rival
 
 
 @NORMS
