@@ -90,16 +90,20 @@ def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """This repository in its first commit, nothing run."""
+    """This repository in its first commit, nothing run.
+
+    New files of code are copied, too. What lies in the folders of results and is not in Git is a run's that was here.
+    """
     path = tmp_path_factory.mktemp("fresh") / "brittle"
-    files = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\0")
-    for name in filter(None, files):
+
+    def listed(*options: str) -> list[str]:
+        command = ["git", "ls-files", "-z", *options]
+        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+        return [name for name in found if name]
+
+    new = listed("--others", "--exclude-standard")
+    made = ("data/", "models/", "metrics/", "plots/")
+    for name in [*listed("--cached"), *(name for name in new if not name.startswith(made))]:
         if (ROOT / name).is_file():
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, path / name)

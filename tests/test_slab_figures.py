@@ -31,6 +31,7 @@ def strict() -> Iterator[None]:
     style.use(9.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ResourceWarning)  # of what other tests left open
         yield
     plt.close("all")
 
