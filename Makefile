@@ -1,4 +1,5 @@
-# `make help` lists the targets. Everything runs in .venv, made from requirements.lock.
+# `make help` lists the targets. Everything runs in .venv: requirements.lock is what running needs, and
+# requirements-test.lock what testing, linting and measuring need on top of it.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 # The newest Python that fits and can make an environment; `make PYTHON=/path/to/python3` names another.
@@ -7,10 +8,11 @@ PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(
 # pip keeps what it fetches and builds below HOME, and fails if it cannot write there.
 PIP = python -m pip --disable-pip-version-check --quiet $(shell mkdir -p ~/.cache/pip 2> /dev/null && test -w ~/.cache/pip || echo --no-cache-dir)
 INSTALLED := .venv/.installed
+TESTING := .venv/.testing
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env repro scale paper scoreboard verify test portable fresh lint format bench audit lock clean
+.PHONY: help env testing repro scale paper scoreboard verify test portable fresh lint format bench audit lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -28,16 +30,22 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@python -c 'import brittle, matplotlib.font_manager'
 	@touch $@
 
+testing: $(TESTING)  ## add what testing, linting and measuring need (requirements-test.lock)
+
+$(TESTING): $(INSTALLED) requirements-test.lock
+	$(PIP) install --requirement requirements-test.lock
+	@touch $@
+
 repro: env  ## run whatever is out of date, and say what to look at
-	@python -m brittle.params params.yaml > /dev/null
+	@python -m brittle.params
 	@# A stage that cannot run (no source has the pictures, say) stops what depends on it; claims are judged all the same.
-	dvc repro --keep-going || { dvc repro --single-item claims report; python -m brittle.claims; python -m brittle.stages.missing; }
+	dvc repro --keep-going || { dvc repro --single-item claims report; python -m brittle.claims; python -m brittle.tools.missing; }
 	@python -m brittle.claims
 	@echo
 	@echo "Open  plots/report.html    every claim, every figure, the leaderboard of remedies: one page, no network needed"
 	@echo "Then  source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
-scale: env  ## what repro does, on WORKERS processes here (default: one a core), or with ARGS="--scheduler ADDRESS"
+scale: testing  ## what repro does, on WORKERS processes here (default: one a core), or with ARGS="--scheduler ADDRESS"
 	@python -m brittle.scale $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
@@ -45,41 +53,44 @@ paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experi
 	BRITTLE_CHECKPOINTS="$(CURDIR)/.checkpoints" dvc exp run --temp --name paper --force $$changes
 	@echo "Compare:  dvc exp show     Bring it here:  dvc exp apply paper"
 
-scoreboard: env  ## write the scoreboard into README.md
-	python -m brittle.claims --readme
+scoreboard: env  ## write the counts into README.md and the claims into docs/claims.md
+	python -m brittle.claims --write
 
 verify: env  ## hash data, models and the DVC cache again, and name what is not as dvc.lock says
-	@python -m brittle.stages.verify
+	@python -m brittle.tools.verify
 
-test: env  ## all tests; each has a time limit (pyproject.toml), and so has the run
+test: testing  ## all tests; each has a time limit (pyproject.toml), and so has the run
 	$(if $(shell command -v timeout),timeout --kill-after=60 5000) pytest
 
-portable: env  ## compute a little here and on three emulated processors (qemu-user), and compare to the last bit
+portable: testing  ## compute a little here and on three emulated processors (qemu-user), and compare to the last bit
 	python tests/portable.py --emulate
 
-fresh: env  ## both commands on a bare Debian 13 and a bare Debian 12, each made in a folder (needs root and debootstrap)
+fresh: testing  ## both commands on a bare Debian 13 and a bare Debian 12, each made in a folder (needs root and debootstrap)
 	tests/fresh.sh
 
-lint: env  ## ruff: lint and format
+lint: testing  ## ruff: lint and format
 	ruff check .
 	ruff format --check .
 
-format: env  ## let ruff rewrite the sources
+format: testing  ## let ruff rewrite the sources
 	ruff check --fix .
 	ruff format .
 
-bench: env  ## how fast: every benchmark against its named baseline, in one table with the bars
+bench: testing  ## how fast: every benchmark against its named baseline, in one table with the bars
 	python benchmarks/run.py
 
 audit:  ## ask PyPI for known vulnerabilities of the locked dependencies (needs the web; a package it cannot ask about fails)
 	folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; "$(PYTHON)" -m venv "$$folder"; "$$folder/bin/pip" install --quiet pip-audit; \
-	"$$folder/bin/pip-audit" --strict --no-deps --disable-pip --requirement requirements.lock
+	"$$folder/bin/pip-audit" --strict --no-deps --disable-pip --requirement requirements.lock --requirement requirements-test.lock
 
-lock: ## resolve the dependencies anew into requirements.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
+lock: ## resolve the dependencies anew into requirements.lock and requirements-test.lock (versions, not hashes: CPU and CUDA builds of torch both fit)
 	rm -rf .venv.lock && "$(PYTHON)" -m venv .venv.lock
-	.venv.lock/bin/pip install --quiet --editable '.[dev]'
-	{ echo "# Made by 'make lock' from pyproject.toml."; \
-	  .venv.lock/bin/pip freeze --exclude-editable | sed -E 's/\+(cpu|cu[0-9]+)$$//' | grep -viE '^(nvidia-|cuda-|triton==)'; } > requirements.lock
+	frozen() { .venv.lock/bin/pip freeze --exclude-editable | sed -E 's/\+(cpu|cu[0-9]+)$$//' | grep -viE '^(nvidia-|cuda-|triton==)'; }; \
+	.venv.lock/bin/pip install --quiet --editable .; \
+	{ echo "# What running needs. Made by 'make lock' from pyproject.toml."; frozen; } > requirements.lock; \
+	.venv.lock/bin/pip install --quiet --editable '.[dev]'; \
+	{ echo "# What testing needs on top of requirements.lock. Made by 'make lock' from pyproject.toml."; \
+	  frozen | grep -vxFf requirements.lock; } > requirements-test.lock
 	rm -rf .venv.lock
 
 clean:  ## remove the environment, checkpoints and what a kill left half-written (never data, models or the DVC cache)

@@ -1,7 +1,7 @@
 """How every benchmark states a result: one line, with the bar that it has to clear if there is one.
 
-Where the environment variable BRITTLE_BARS names a file, the result is added to it as a line of JSON; that is where
-run.py has its table from.
+If the environment variable BRITTLE_BARS names a file, the result is appended to it as a line of JSON, from which
+run.py builds its table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Result:
 
     @property
     def held(self) -> bool | None:
-        """Whether the bar is cleared; None where there is none. (A value that is no number clears no bar.)"""
+        """Whether the bar is cleared; None if there is no bar. (A value that is NaN clears no bar.)"""
         if self.at_least is None and self.at_most is None:
             return None
         low, high = self.at_least, self.at_most
@@ -53,7 +53,7 @@ def bar(
     unit: str = "×",
     or_more: bool = False,
 ) -> None:
-    """Print a result and record it. Without a bound it is mere information."""
+    """Print a result and record it. A result without a bound is for information only."""
     result = Result(what, float(value), at_least, at_most, unit, or_more)
     verdict = "" if result.held is None else f" (bar {result.bar}): {'yes' if result.held else 'NO'}"
     print(f"  {what}: {result.shown}{verdict}", flush=True)
@@ -63,5 +63,5 @@ def bar(
 
 
 def recorded(file: Path) -> list[Result]:
-    """What `bar` has written there."""
+    """The results that `bar` has written to this file."""
     return [Result(**json.loads(line)) for line in file.read_text().splitlines()] if file.exists() else []

@@ -1,4 +1,4 @@
-"""The command line of a benchmark: what its docstring says, `--tiny`, and one line for an argument that is wrong."""
+"""The command line of a benchmark: its docstring as help, `--tiny`, and a one-line message for a wrong argument."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class Command(argparse.ArgumentParser):
 
 
 def stoppable() -> None:
-    """Let SIGTERM end the program as an exception does, so that it ends what it has started."""
+    """Make SIGTERM end the program as an exception does, so that the processes it has started are ended, too."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

@@ -1,21 +1,21 @@
-"""What a busy machine costs: stages of the pipeline alone and beside two processes that never rest.
+"""How much a busy machine slows stages of the pipeline: alone, and beside two processes that are always busy.
 
     python benchmarks/contention.py           # some 10 minutes on 2 cores, with nothing else on them
     python benchmarks/contention.py --tiny    # one round of stages that have next to nothing to do
 
-Three computations, each a process of its own in an empty folder, as DVC runs it: gradient flow on a small cell, on a
-large one, and SGD on many networks side by side. Each is timed from its start to its end
+There are three computations, each a separate process in an empty folder, as DVC would run it: gradient flow on a
+small cell, gradient flow on a large one, and SGD on many networks side by side. Each is timed from start to end
 
     (a) alone, as it is;
-    (b) alone, with BRITTLE_PORTABLE=0: kernels, threads and how these wait are left to the libraries (machine.py);
+    (b) alone, with BRITTLE_PORTABLE=0: the libraries choose kernels, threads and how threads wait (machine.py);
     (c) beside the busy processes, as it is;
-    (d) beside them with BRITTLE_PORTABLE=0, where two threads that wait for each other may take for ever: it is stopped
-        after LIMIT times (a).
+    (d) beside them with BRITTLE_PORTABLE=0, where two threads that wait for each other may take forever: the run is
+        stopped after LIMIT times (a).
 
-(a) and (b) take turns, and the best of their three rounds counts; of (c) it is the best of two. The bars: being busy
-costs no more than the cores that the others have taken, with something to spare, (c) ≤ 2.5 (a); and what makes it so
-costs little on an idle machine, (a) ≤ 1.1 (b). The tiny run goes all four ways with the first computation, and only way
-(a) with the rest.
+(a) and (b) alternate, and the best of three rounds counts; for (c), the best of two. The bars: on a busy machine a
+stage slows down by little more than the cores that the others take, (c) ≤ 2.5 (a); and the settings that achieve this
+cost little on an idle machine, (a) ≤ 1.1 (b). The tiny run does (a) to (d) with the first computation and only (a) with
+the others.
 """
 
 from __future__ import annotations
@@ -34,27 +34,29 @@ from typing import Any
 
 import settings
 from bars import bar
-from brittle import machine
+from brittle.core import machine
+from brittle.tools.graph import stages
 from command import Command, stoppable
 
 ROOT = Path(__file__).resolve().parents[1]
-BUSY = 2  # processes that never rest
-LIMIT = 20  # times (a): where a run beside them is stopped
+BUSY = 2  # number of processes that are always busy
+LIMIT = 20  # a run beside them is stopped after this many times (a)
 SLOWER, PRICE = 2.5, 1.1  # the bars
-# It looks now and then whether its parent is still there: nothing that may happen to this program leaves it running.
+# The busy process checks regularly that its parent still exists, so it never outlives this program.
 NEVER_RESTS = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n    for _ in range(10**6): pass"
-# What tells the libraries how to compute: a stage has to set it itself, and the old way was without.
+# Variables that tell the libraries how to compute. They are removed: a stage has to set them itself.
 TOLD = {*machine.KERNELS, *machine.ALONE, *machine.WAITING, "BRITTLE_THREADS", "BRITTLE_PORTABLE"}
 PREFIXES = ("OMP_", "GOMP_", "KMP_", "MKL_")
+MODULES = {name: stage.module for name, stage in stages().items()}  # the module of each stage
 
 
 @dataclass(frozen=True)
 class Computation:
     name: str
-    stage: tuple[str, ...]  # with its cell
-    params: dict[str, Any]  # changes to params.yaml, for some 5 to 10 seconds alone
+    stage: tuple[str, ...]  # its name and cell
+    params: dict[str, Any]  # changes to params.yaml, so that it takes 5 to 10 seconds alone
     tiny: dict[str, Any]
-    before: tuple[str, ...] = ()  # the stages that make its inputs
+    before: tuple[str, ...] = ()  # the stages that produce its inputs
 
 
 COMPUTATIONS = (
@@ -73,7 +75,7 @@ COMPUTATIONS = (
     Computation(
         "SGD side by side",
         ("slabs_train", "fcn-100-2"),
-        # No loss is below this target: all epochs are run.
+        # No loss gets below this target, so all epochs are run.
         {"slabs.samples": 20_000, "slabs.training.epochs": 20, "slabs.training.target": 1e-9}
         | {f"{part}.samples": 1000 for part in ("features", "noisy", "adversarial")},
         {"slabs.d": 10, "slabs.test": 200, "slabs.training.epochs": 1}
@@ -85,7 +87,7 @@ COMPUTATIONS = (
 
 @contextlib.contextmanager
 def busy(processes: int) -> Iterator[None]:
-    """So many processes that never rest, until the end of the block."""
+    """Run this many busy processes until the end of the block."""
     running: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(processes):
@@ -99,17 +101,17 @@ def busy(processes: int) -> Iterator[None]:
 
 
 def environment(portable: bool) -> dict[str, str]:
-    """That of a stage, to which nobody has said how to compute."""
+    """The environment of a stage, without any variable that tells the libraries how to compute."""
     kept = {key: value for key, value in os.environ.items() if key not in TOLD and not key.startswith(PREFIXES)}
     kept.pop("BRITTLE_CHECKPOINTS", None)
     return kept | {"PYTHONPATH": str(ROOT / "src")} | ({} if portable else {"BRITTLE_PORTABLE": "0"})
 
 
 def run(stage: tuple[str, ...], folder: Path, *, portable: bool = True, limit: float | None = None) -> float:
-    """Run a stage in this folder from scratch. The seconds it took; the limit if it was stopped there."""
+    """Run a stage in this folder from scratch and return the seconds it took, or the limit if it was stopped."""
     shutil.rmtree(folder / ".checkpoints", ignore_errors=True)
     name, *cell = stage
-    command = [sys.executable, "-m", f"brittle.stages.{name}", *cell]
+    command = [sys.executable, "-m", MODULES[name], *cell]
     start = time.perf_counter()
     try:
         done = subprocess.run(

@@ -1,11 +1,11 @@
-"""How fast `flow` reaches the paper's network: against the paper's protocol, ours and as a textbook script, in one run.
+"""How fast `flow` reaches the paper's network, against the paper's protocol (ours, and a textbook script), in one run.
 
     python benchmarks/flow.py           # some 4 minutes on 2 cores
     python benchmarks/flow.py --tiny    # a small network, to loss 0.04
 
-Ratios are of wall time on the machine this runs on, with all its cores. At d = 500 the protocol's time is estimated:
-300 iterations are timed, and the time multiplied by the number that d = 100 needed. That number does not depend on the
-size (some 72,000 everywhere), because the learning rate alone sets the pace.
+Ratios are of wall time on this machine, with all its cores. At d = 500 the protocol's time is estimated: 300 iterations
+are timed and scaled up to the number that d = 100 needed. That number does not depend on the size (about 72,000
+everywhere), because the learning rate alone sets the pace.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from torch import Tensor
 
 import textbook
 from bars import bar
-from brittle.device import pick
+from brittle.core.device import pick
+from brittle.core.rng import rng
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes.margin import probe
-from brittle.rng import rng
 from brittle.train import flow, protocol
 from brittle.train.state import NotReached
 from brittle.worlds import sphere
@@ -37,11 +37,11 @@ from command import Command
 class Size:
     width: int
     target: float  # loss
-    timed: int  # iterations, where the whole number of them would take too long
-    rounds: int  # of which the fastest counts: the shorter a run, the more a busy machine blurs it
+    timed: int  # iterations to time where a whole run would take too long
+    rounds: int  # the fastest counts: the shorter a run, the more other load disturbs it
     whole: int  # d = m where the protocol runs to its end
     estimated: int  # d = m where its time is estimated
-    product: int  # rows of the matrices whose product tells the peak
+    product: int  # rows of the matrices whose product measures the peak
 
 
 # m · target < 1, so that no sample is wrong at the end
@@ -54,11 +54,11 @@ class Run:
     name: str
     steps: int
     seconds: float
-    net: TwoLayer | None = None  # where training ran to its end
+    net: TwoLayer | None = None  # None if training did not run to its end
     note: str = ""
 
     def whole(self, steps: int) -> Run:
-        """The same, estimated for so many steps."""
+        """The same run, extrapolated to this many steps."""
         note = f"estimated: {self.steps} iterations timed"
         return Run(self.name, steps, self.seconds * steps / self.steps, note=note)
 
@@ -85,7 +85,7 @@ def by_protocol(x: Tensor, y: Tensor, net: TwoLayer, size: Size, most: int | Non
         trained, state = protocol.train(x, y, net, **how)
         steps = len(state.history)
     except NotReached:
-        pass  # timed as far as it was meant to go
+        pass  # expected: only the first iterations are timed
     return Run("method: protocol", steps, time.perf_counter() - started, trained)
 
 
@@ -100,13 +100,13 @@ def by_flow(x: Tensor, y: Tensor, net: TwoLayer, size: Size, name: str, momentum
 
 
 def matrix_multiply_peak(n: int) -> float:
-    """In operations a second: the best of ten large products."""
+    """Peak operations per second: the best of ten large products."""
     a, b = torch.randn(n, n), torch.randn(n, n)
     return 2 * n**3 / min(timed(lambda: a @ b) for _ in range(10))
 
 
 def compare(size: Size, d: int, iterations: int | None, peak: float, at_least: float) -> int:
-    """One table. The protocol runs whole unless the number of iterations it needs is given; that number."""
+    """Print one table and return the protocol's iterations: those given (then its time is estimated), or as run."""
     x, y = (torch.from_numpy(a)[None].float() for a in sphere.sample(d, d, rng(0, "benchmark data")))
     net = initial(d, size.width, 1.0, [rng(0, "benchmark init")])
     print(f"\nd = m = {d}, width {size.width}, one seed, exponential loss to {size.target:g}")

@@ -4,9 +4,9 @@
     python benchmarks/grid.py --run 90         run cells, cheapest first, for 90 minutes; go on where a run ended
     python benchmarks/grid.py --tiny           predict four small cells
 
-The prediction times a few steps of each kind of cell and multiplies by the number of steps, which is measured to the
-end on the small cells and extrapolated as a power of m. Results go to docs/paper-scale/grid.csv, one row per cell and
-seed, with the seconds that the cell took (its seeds together).
+The prediction times a few steps of each kind of cell and multiplies by the number of steps, which is measured on small
+cells that are trained to the end and extrapolated as a power of m. Results go to docs/paper-scale/grid.csv, one row per
+cell and seed, with the seconds that the cell took (all its seeds together).
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ import pandas as pd
 import torch
 
 from bars import bar
-from brittle import device, machine, store
+from brittle.core import device, machine, store
+from brittle.core.progress import Checkpoints, resumable
+from brittle.core.rng import rng
+from brittle.margin import networks
+from brittle.margin.cells import measured
+from brittle.margin.draws import draws
+from brittle.margin.params import MarginParams
+from brittle.margin.sweep_params import SweepParams
 from brittle.nets.two_layer import initial
-from brittle.params.base import load
-from brittle.params.margin import MarginParams
-from brittle.params.sweep import SweepParams
-from brittle.rng import rng
-from brittle.stages import networks
-from brittle.stages.cells import measured
-from brittle.stages.draws import draws
+from brittle.params import at_scale
 from brittle.train import flow
 from brittle.train.state import NotReached
 from command import Command
@@ -41,14 +42,14 @@ ROOT = Path(__file__).parents[1]
 PRESET = ROOT / "presets/paper.yaml"
 TABLE = ROOT / "docs/paper-scale/grid.csv"
 KEYS = ["figure", "d", "alpha", "width"]
-WARM, TIMED = 2, 4  # steps
+WARM, TIMED = 2, 4  # numbers of steps
 TINY = {"ds": [20, 24], "alphas": [1.0], "momentum": [0.7], "width": 50, "widths": [40], "width_ds": [20, 24]}
 PROTOCOL_STEPS = 72_000  # of the paper's optimiser, whatever the size (docs/flow.md)
 
 
 @dataclass(frozen=True)
 class Small:
-    """Where the number of steps is measured, training to the end."""
+    """The small cells on which the number of steps is measured, by training to the end."""
 
     ds: tuple[int, ...]
     width: int
@@ -56,7 +57,7 @@ class Small:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a figure: some seeds of one shape."""
+    """One point of a figure: several seeds of one shape."""
 
     figure: str
     d: int
@@ -70,7 +71,7 @@ class Cell:
 
     @property
     def cost(self) -> float:
-        """Operations of a step, times the growth of the number of steps."""
+        """Relative cost: operations per step, times the growth of the number of steps."""
         m, d = self.m, self.d
         return self.width * (m * m if m < 2 * d else 2 * m * d) * m**0.3 * (1 - self.momentum) ** 0.5
 
@@ -84,10 +85,12 @@ def cells(p: SweepParams) -> list[Cell]:
     return sorted(sweep + widths, key=lambda cell: cell.cost)
 
 
-def train(cell: Cell, p: SweepParams, max_steps: int, seeds: list[int]) -> networks.Trained:
+def train(
+    checkpoints: Checkpoints, cell: Cell, p: SweepParams, max_steps: int, seeds: list[int]
+) -> networks.TrainedNets:
     s = p.sweep
     return networks.train(
-        "grid",
+        checkpoints,
         *draws(cell.d, cell.m, seeds),
         seeds,
         width=cell.width,
@@ -101,7 +104,7 @@ def train(cell: Cell, p: SweepParams, max_steps: int, seeds: list[int]) -> netwo
 
 
 def run(p: SweepParams, slack: float, minutes: float) -> None:
-    """Cells that the table lacks, cheapest first, until the time is up."""
+    """Run the cells that the table lacks, cheapest first, until the time is up."""
     table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame(columns=KEYS)
     done = set(table[KEYS].itertuples(index=False, name=None))
     deadline = time.monotonic() + 60 * minutes
@@ -110,29 +113,26 @@ def run(p: SweepParams, slack: float, minutes: float) -> None:
         if time.monotonic() > deadline:
             break
         start = time.monotonic()
-        trained = train(cell, p, p.sweep.max_steps, p.sweep.seeds)
-        rows = measured(trained.net, cell.d, cell.m, p.sweep.seeds, slack)
-        seconds = time.monotonic() - start
-        rows = rows.assign(figure=cell.figure, alpha=cell.alpha, steps=len(trained.histories[0]), seconds=seconds)
-        table = pd.concat([table, rows]) if len(table) else rows
-        store.save_table(TABLE, table)
-        for checkpoint in trained.checkpoints:
-            checkpoint.forget()
+        with resumable("grid") as checkpoints:
+            trained = train(checkpoints, cell, p, p.sweep.max_steps, p.sweep.seeds)
+            rows = measured(trained.net, cell.d, cell.m, p.sweep.seeds, slack)
+            seconds = time.monotonic() - start
+            rows = rows.assign(figure=cell.figure, alpha=cell.alpha, steps=len(trained.histories[0]), seconds=seconds)
+            table = pd.concat([table, rows]) if len(table) else rows
+            store.save_table(TABLE, table)
         print(f"{cell}: m = {cell.m}, c = {rows['c'].mean():.3f}, {seconds:.0f} s", flush=True)
     print(f"{len(cells(p)) - len(todo)} cells were there, {len(table.groupby(KEYS))} of {len(cells(p))} are now")
 
 
 def steps_taken(cell: Cell, p: SweepParams) -> int:
-    trained = train(cell, p, p.sweep.max_steps, p.sweep.seeds[:1])
-    for checkpoint in trained.checkpoints:
-        checkpoint.forget()
-    return len(trained.histories[0])
+    with resumable("grid") as checkpoints:
+        return len(train(checkpoints, cell, p, p.sweep.max_steps, p.sweep.seeds[:1]).histories[0])
 
 
 def seconds_a_step(cell: Cell, p: SweepParams) -> float:
-    """Of one network, the first steps left out."""
+    """Seconds per step of one network, without the first steps."""
     x, y = (torch.from_numpy(a) for a in draws(cell.d, cell.m, p.sweep.seeds[:1]))
-    # As many threads as the stage takes, whose seeds are side by side; those of the cell before are not to count.
+    # Use as many threads as the stage would for seeds side by side, whatever the previous cell has set.
     together = min(len(p.sweep.seeds), max(1, networks.TOGETHER // (cell.m * cell.width)))
     machine.use_threads(2 if together * x[0].numel() * cell.width >= networks.SHARED else 1)
     if cell.m * cell.width >= networks.LARGE:
@@ -148,7 +148,7 @@ def seconds_a_step(cell: Cell, p: SweepParams) -> float:
 def predict(p: SweepParams, small: Small) -> None:
     device.pick("cpu")
     every, total = cells(p), 0.0
-    a_step = 0.0  # one step of one network of every cell
+    a_step = 0.0  # seconds of one step of one network of every cell
     parts = sorted({(cell.figure, cell.alpha, cell.momentum) for cell in every})
     for figure, alpha, momentum in parts:
         ms, counts = [], []
@@ -179,10 +179,10 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if arguments.run and arguments.tiny:
         parser.error("--run and --tiny do not go together: what --run finds is kept")
-    paper = load(SweepParams, PRESET)
+    paper = at_scale(SweepParams, PRESET, ROOT / "params.yaml")
     if arguments.tiny:
         predict(paper.model_copy(update={"sweep": paper.sweep.model_copy(update=TINY)}), Small((16, 20), 50))
     elif arguments.run:
-        run(paper, load(MarginParams, PRESET).margin.slack, arguments.run)
+        run(paper, at_scale(MarginParams, PRESET, ROOT / "params.yaml").margin.slack, arguments.run)
     else:
         predict(paper, Small((100, 200), 1000))

@@ -1,15 +1,15 @@
-"""Pictures a second of clean and adversarial training of AlexNet, against a plain torchvision script.
+"""Pictures per second of clean and adversarial training of AlexNet, against a plain torchvision script.
 
     python benchmarks/images.py
     python benchmarks/images.py --tiny    # 32 pictures
 
 Both sides train the same network from the same weights for one epoch over the same pictures with the same SGD, crops
-and flips (of their own random numbers), and alternate in one run. The baseline is what one writes first: a
+and flips (from their own random numbers), and alternate in one run. The baseline is what one would write first: a
 DataLoader over PIL pictures with torchvision's transforms, ordinary convolutions, PGD by torch.autograd.grad with
 respect to the pictures alone. What makes the difference: bytes on the device, cropped and flipped an epoch at a time;
-channels last; and AlexNet's layers in other forms (nets/small_map.py), of which an attack keeps what it can.
+channels last; and AlexNet's layers in equivalent, faster forms (nets/small_map.py), which an attack can reuse.
 
-Pictures are random bytes: speed does not depend on what they show.
+The pictures are random bytes: speed does not depend on what they show.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
 from bars import bar
-from brittle.attacks.pictures import Attacker
-from brittle.device import pick
+from brittle.attacks.image_pgd import Attacker
+from brittle.core.device import pick
+from brittle.core.rng import rng
 from brittle.nets.alexnet import AlexNet
-from brittle.nets.pictures import MEAN, STD
-from brittle.rng import rng
-from brittle.train.pictures import Plan, train
-from brittle.vision import torchvision
+from brittle.nets.image_layers import MEAN, STD
+from brittle.train.image_sgd import ImagePlan, train
+from brittle.worlds.vision import torchvision
 from command import Command
 
 EPS, STEPS = 8 / 255, 7  # Madry et al.'s, as in FP §8
@@ -55,7 +55,7 @@ FULL, TINY = Size(1920, 128, 2), Size(32, 16, 1)
 
 
 class Pictures(Dataset):
-    """In memory, as torchvision's own CIFAR10 has them."""
+    """Pictures in memory, as in torchvision's own CIFAR10."""
 
     def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
         t = torchvision.transforms
@@ -75,7 +75,7 @@ class Normalise(nn.Module):
 
 
 def plain_alexnet() -> nn.Sequential:
-    """The same network, of torch's own parts."""
+    """The same network, built from torch's own layers."""
     parts: list[nn.Module] = [Normalise(), nn.Conv2d(3, 64, 11, stride=4, padding=5), nn.ReLU(True), nn.MaxPool2d(2)]
     parts += [nn.Conv2d(64, 192, 5, padding=2), nn.ReLU(True), nn.MaxPool2d(2)]
     for before, after in ((192, 384), (384, 256), (256, 256)):
@@ -108,12 +108,12 @@ def ours(x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool, *
     net = AlexNet().to(where, memory_format=torch.channels_last)
     net.draw(rng(0, "benchmark"))
     attack = Attacker("linf", EPS, STEPS) if adversarial else None
-    plan = Plan(epochs=1, batch=batch, augment=True, **DESCENT, **speed)
+    plan = ImagePlan(epochs=1, batch=batch, augment=True, **DESCENT, **speed)
     train(net, torch.from_numpy(x).to(where), torch.from_numpy(y).to(where), plan, 0, attack)
 
 
 def rate(side: Callable[..., None], x: np.ndarray, y: np.ndarray, where: torch.device, adversarial: bool) -> float:
-    """Pictures a second."""
+    """Pictures per second."""
     start = time.perf_counter()
     side(x, y, where, adversarial)
     if where.type == "cuda":
@@ -138,9 +138,9 @@ def main(size: Size) -> None:
         baseline = max(value for name, value in best.items() if name != "brittle")
         rates = ", ".join(f"{name} {value:.0f}" for name, value in best.items())
         kind = f"against PGD, {STEPS} steps" if adversarial else "clean"
-        print(f"{kind}, pictures a second: {rates}")
+        print(f"{kind}, pictures per second: {rates}")
         bar(f"{kind}: faster than the faster script", best["brittle"] / baseline)
-    # Whether these pay depends on the machine; `images.precision` and `images.compile` turn them on.
+    # Whether these are faster depends on the machine; `images.precision` and `images.compile` turn them on.
     few = (x, y) if where.type == "cuda" else (x[: 2 * batch], y[: 2 * batch])
     options: dict[str, dict[str, Any]] = {"float32": {}, "bfloat16": {"precision": "bfloat16"}}
     if where.type == "cuda":

@@ -1,4 +1,4 @@
-"""Every benchmark of this folder in turn, and one table of what they found.
+"""Run every benchmark of this folder in turn and print one table of the results.
 
     python benchmarks/run.py           # some 40 minutes on 2 cores, with nothing else on them
     python benchmarks/run.py --tiny    # some 2 minutes: whether they run, not how fast anything is
@@ -31,7 +31,7 @@ class Row:
     what: str
     value: str = ""
     bar: str = ""
-    state: str = ""  # held, missed or failed; nothing for mere information
+    state: str = ""  # held, missed or failed; empty for a result without a bar
 
     @classmethod
     def of(cls, script: str, result: Result) -> Row:
@@ -44,20 +44,20 @@ class Row:
 
 
 def scripts(folder: Path) -> list[Path]:
-    """The programs among the folder's modules, this one left out."""
+    """The folder's modules that are programs, without this one."""
     found = (path for path in sorted(folder.glob("*.py")) if '\nif __name__ == "__main__":' in path.read_text())
     return [path for path in found if path.name != Path(__file__).name]
 
 
 def run(script: Path, options: Sequence[str]) -> list[Row]:
-    """Run one script, its output shown as it comes; the rows of the table that it gives."""
+    """Run one script, showing its output as it comes, and return its rows of the table."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "bars.jsonl"
         environment = os.environ | {FILE: str(file), "PYTHONUNBUFFERED": "1"}
         child = subprocess.Popen([sys.executable, script, *options], env=environment)
         try:
             code = child.wait()
-        except BaseException:  # the script may have processes of its own to end, for which it needs a moment
+        except BaseException:  # give the script a moment to end its own processes
             child.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=10)
@@ -80,7 +80,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def run_all(folder: Path, options: Sequence[str] = ()) -> int:
-    """Run every script of the folder and print the table. The exit code."""
+    """Run every script of the folder, print the table and return the exit code."""
     rows: list[Row] = []
     for script in scripts(folder):
         print(f"\n── {' '.join([script.name, *options])} ──", flush=True)

@@ -5,13 +5,14 @@
     python benchmarks/scale.py --estimate      the paper's grid on 8, 64 and 512 workers, from measured times
     python benchmarks/scale.py --tiny          the estimate alone: four runs of DVC take minutes on the least grid
 
-Measured: about the quick grid, from an empty cache in a fresh copy each time, and whether dvc.lock agrees. Workers have
-one thread each, as has the first serial run; the second has as many as `dvc repro` takes, which may round otherwise.
+Measured: roughly the quick grid, from an empty cache in a fresh copy each time, and whether the dvc.lock files agree.
+Workers have one thread each, as has the first serial run; the second has as many as `dvc repro` uses, which may round
+differently.
 
 Estimated: a schedule of the pipeline's own graph, with the seconds of docs/paper-scale/grid.csv for the cells that were
-run (on 2 cores), a power law of their cost for those that were not, DVC's own seconds for each stage, and models that
-travel at BANDWIDTH. It is an estimate: nobody has run it on 512 workers. The papers' other parts were never timed at
-their own scale and are left out.
+run (on 2 cores), a power law of the cost for those that were not, DVC's own seconds for each stage, and models
+transferred at BANDWIDTH. It is an estimate: nobody has run it on 512 workers. The papers' other experiments were never
+timed at their own scale and are left out.
 """
 
 from __future__ import annotations
@@ -34,33 +35,35 @@ from ruamel.yaml import YAML
 
 import settings
 from bars import bar
-from brittle.params.base import load
-from brittle.params.sweep import SweepParams
+from brittle.margin.sweep_params import SweepParams
+from brittle.params import at_scale
 from brittle.scale.estimate import critical_path, makespan
 from command import Command
 from grid import KEYS, PRESET, TABLE, Cell, cells
 
 ROOT = Path(__file__).parents[1]
-TARGET = "sweep_collect"
-# About the quick grid, with stages of like sizes: where one stage is most of the work, more workers have nothing to do.
+PIPELINE = "pipelines/margin/dvc.yaml"
+TARGET = f"{PIPELINE}:sweep_collect"
+# Roughly the quick grid, with stages of similar size: if one stage is most of the work, more workers do not help.
 GRID = {"ds": [80, 90, 100, 110, 120], "widths": [100, 500, 1000, 2000]}
-BANDWIDTH = 100e6  # bytes a second, to shared storage and from it: assumed
-# Seconds of DVC a stage, as measured here: on the worker, and, one stage after the other, in the workspace
-ROOM, HOME = 2.0, 0.3
+BANDWIDTH = 100e6  # bytes per second to and from shared storage: assumed
+# Seconds of DVC per stage, as measured here: in the worker's sandbox, and for restoring it in the workspace, serially
+SANDBOX, RESTORE = 2.0, 0.3
 
 
 def fresh(folder: Path) -> None:
-    """A clone in which nothing has run, with the grid to be measured."""
+    """Make a clone in which nothing has run, with the grid to be measured."""
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
     file = folder / "params.yaml"
     settings.write(file, file, {f"sweep.{key}": value for key, value in GRID.items()})
     shutil.rmtree(folder / "plots/sweep")
     shutil.rmtree(folder / "plots/widths")
-    (folder / "dvc.lock").unlink()
+    for lock in (folder / "dvc.lock", (folder / PIPELINE).with_name("dvc.lock")):
+        lock.unlink()
 
 
 def timed(name: str, command: list[str], threads: int | None) -> tuple[float, dict[str, Any]]:
-    """How long it takes, the first stage left out; and dvc.lock without its order, which DVC leaves to chance."""
+    """The seconds the command takes without the first stage, and the entries of dvc.lock, whose order is arbitrary."""
     environment = dict(os.environ, DVC_NO_ANALYTICS="1")
     if threads:
         environment |= {"BRITTLE_THREADS": str(threads)}
@@ -73,7 +76,7 @@ def timed(name: str, command: list[str], threads: int | None) -> tuple[float, di
         subprocess.run([*command, TARGET], **run)
         seconds = time.monotonic() - began
         print(f"{name:42} {seconds:6.0f} s", flush=True)
-        return seconds, YAML(typ="safe").load(there / "dvc.lock")["stages"]
+        return seconds, YAML(typ="safe").load((there / PIPELINE).with_name("dvc.lock"))["stages"]
 
 
 def measure() -> None:
@@ -96,12 +99,12 @@ def measure() -> None:
 
 
 def differences(some: dict[str, Any], others: dict[str, Any]) -> int:
-    """How many stages have other entries, or none, in the other dvc.lock."""
+    """The number of stages whose entries in the two dvc.lock files differ or are missing in one."""
     return sum(some.get(stage) != others.get(stage) for stage in some.keys() | others.keys())
 
 
 def seconds_of(every: list[Cell]) -> tuple[dict[Cell, float], int]:
-    """Of each cell, its seeds together: measured, or by a power law of the cost; and how many were measured."""
+    """Seconds of each cell (all seeds), measured or by a power law of the cost; and how many were measured."""
     table = pd.read_csv(TABLE).drop_duplicates(KEYS)
     known = dict(zip(table[KEYS].itertuples(index=False, name=None), table["seconds"], strict=True))
     measured = {cell: known[k] for cell in every if (k := (cell.figure, cell.d, cell.alpha, cell.width)) in known}
@@ -111,31 +114,31 @@ def seconds_of(every: list[Cell]) -> tuple[dict[Cell, float], int]:
 
 
 def schedule(what: str, parts: dict[str, list[Cell]], seconds: dict[Cell, float], networks: int) -> None:
-    """Each part trains in one stage and is measured in the next; then all are collected."""
+    """Print the estimate for these parts: each trains in one stage, is attacked in the next; then all are collected."""
     upstream: dict[str, list[str]] = {}
     times: dict[str, float] = {}
     for name, group in parts.items():
         travel = 4 * networks * sum((cell.d + 2) * cell.width for cell in group) / BANDWIDTH
         upstream |= {f"train {name}": [], f"attack {name}": [f"train {name}"]}
         times |= {
-            f"train {name}": ROOM + sum(seconds[cell] for cell in group) + travel,
-            f"attack {name}": ROOM + travel,
+            f"train {name}": SANDBOX + sum(seconds[cell] for cell in group) + travel,
+            f"attack {name}": SANDBOX + travel,
         }
     upstream["collect"] = [f"attack {name}" for name in parts]
-    times["collect"] = ROOM
+    times["collect"] = SANDBOX
     longest, chain = critical_path(upstream, times)
     hours = sum(times.values()) / 3600
     print(f"{what}: {len(upstream)} stages, {hours:.2f} hours of work; longest chain {longest / 60:.1f} min:")
     print(f"    {' → '.join(chain)}")
     for workers in (1, 8, 64, 512):
-        # What comes home does so while others run; of the last ones it is waited for.
-        taken = max(makespan(upstream, times, workers), HOME * len(upstream)) + HOME
+        # Results are restored while other stages run; only the last ones have to be waited for.
+        taken = max(makespan(upstream, times, workers), RESTORE * len(upstream)) + RESTORE
         print(f"    {workers:4} workers: {taken / 60:8.1f} min, {sum(times.values()) / taken:6.1f} ×")
     bar(f"estimate, {what}: {workers} workers", taken / 60, unit="min")
 
 
 def estimate() -> None:
-    p = load(SweepParams, PRESET)
+    p = at_scale(SweepParams, PRESET, ROOT / "params.yaml")
     every = cells(p)
     seconds, measured = seconds_of(every)
     networks = len(p.sweep.seeds)

@@ -1,4 +1,4 @@
-"""A params.yaml with some values changed, for benchmarks that run stages."""
+"""Write a params.yaml with some values changed, for benchmarks that run stages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 
 def write(source: Path, file: Path, changes: dict[str, Any]) -> None:
-    """Write `source` to `file`, with other values under these dotted names."""
+    """Write `source` to `file` with these changes, given by dotted names."""
     yaml = YAML()
     yaml.width = 4096
     content = yaml.load(source)

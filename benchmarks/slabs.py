@@ -1,12 +1,12 @@
-"""How fast `sgd` trains on slabs and how fast slabs are drawn: against the scripts one would write, in one run.
+"""How fast `sgd` trains on slabs and how fast slabs are drawn, against the scripts one would write, in one run.
 
     python benchmarks/slabs.py            # some 2 minutes on 2 cores
     python benchmarks/slabs.py --quick    # fewer updates: the networks are not yet what they will be
     python benchmarks/slabs.py --tiny     # a few updates on few samples
 
-The three trainings take turns, an epoch each, so that whatever else the machine does slows them all; times are medians
-over the turns. Each has one thread or all, whichever a trial finds faster for it: on a machine with other work threads
-wait for one another, small products most of all, and a baseline that waits would flatter the rest.
+The three trainings take turns, an epoch each, so that other load on the machine slows all of them; times are medians
+over the turns. Each uses one thread or all, whichever is faster in a trial: on a busy machine threads wait for one
+another, especially in small products, and a baseline slowed in this way would make the others look too good.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from bars import bar
-from brittle.device import pick
+from brittle.core.device import pick
+from brittle.core.rng import rng
 from brittle.nets.fcn import Fcn
 from brittle.probes.randomised import randomised
-from brittle.rng import rng
 from brittle.train import sgd
-from brittle.train.sgd import Member, Plan
+from brittle.train.sgd import Member, SgdPlan
 from brittle.worlds import slabs
 from command import Command
 
@@ -49,11 +49,11 @@ class Size:
     test: int
     seeds: int  # networks side by side
     epochs: int
-    repetitions: int  # of drawing the data
+    repetitions: int  # how often the data are drawn
 
     @property
     def epoch(self) -> int:
-        """Updates."""
+        """The number of updates in an epoch."""
         return self.n // BATCH
 
 
@@ -63,7 +63,7 @@ TINY = Size(n=1000, test=500, seeds=2, epochs=2, repetitions=1)
 
 
 def textbook(x: Tensor, y: Tensor) -> Iterator[Scores]:
-    """The baseline: nn.Sequential, DataLoader and optim.SGD. The scores of the network, each time after an epoch."""
+    """The baseline: nn.Sequential, DataLoader and optim.SGD. Yields the network's scores after each epoch."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(D, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 2))
     loader = DataLoader(TensorDataset(x, (y > 0).long()), batch_size=BATCH, shuffle=True)
@@ -81,12 +81,12 @@ def textbook(x: Tensor, y: Tensor) -> Iterator[Scores]:
 
 
 def side_by_side(x: Tensor, y: Tensor, seeds: int) -> Iterator[Scores]:
-    """`sgd.train`. The scores of the first network, each time after an epoch."""
+    """`sgd.train`. Yields the scores of the first network after each epoch."""
     net = Fcn(D, WIDTH, DEPTH)
     members = [Member(seed, lr=LR, weight_decay=WEIGHT_DECAY) for seed in range(seeds)]
     state = None
     for epochs in count(1):
-        state = sgd.train(net, members, x[None], y[None], Plan(epochs, BATCH), state=state)
+        state = sgd.train(net, members, x[None], y[None], SgdPlan(epochs, BATCH), state=state)
         yield lambda points, theta=state.theta[:1]: net(theta, points[None])[0]
 
 
@@ -122,7 +122,7 @@ def seconds(what: Callable[[], object]) -> float:
 
 
 def suited(start: Callable[[Tensor, Tensor], Iterator[Scores]], x: Tensor, y: Tensor) -> int:
-    """How many threads: one or all, by a trial of a few short epochs each."""
+    """The faster number of threads, one or all, in a trial of a few short epochs each."""
     times = {}
     for threads in (1, os.cpu_count() or 1):
         torch.set_num_threads(threads)
@@ -149,7 +149,7 @@ class Run:
 
     @property
     def each(self) -> float:
-        """Seconds an epoch and network."""
+        """Seconds per epoch and network."""
         return median(self.times) / self.networks
 
 
@@ -180,7 +180,7 @@ def compare_training(size: Size) -> None:
 
 
 def compare_data(size: Size) -> None:
-    """Both draw and rotate; the distributions are compared by the means of |x|, label by label."""
+    """Time both ways of drawing and rotating; check the distributions by the means of |x|, label by label."""
     q = slabs.rotation(D, rng(0, "benchmark rotation"))
     times: dict[str, list[float]] = {"one coordinate at a time": [], "World.sample": []}
     hows = dict(zip(times, (one_coordinate_at_a_time, by_quantiles), strict=True))

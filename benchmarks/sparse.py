@@ -3,9 +3,9 @@
     python benchmarks/sparse.py
     python benchmarks/sparse.py --tiny    # a few steps of few neurons
 
-Both sides take the same steps on the same batches from the same weights (their ends are compared, too) and alternate
-in one run; drawing the samples is left out of both. What makes the difference: of the neurons that are off nothing is
-computed after the first product, and no graph is built.
+Both sides take the same steps on the same batches from the same weights (the final weights are compared, too) and
+alternate in one run; drawing the samples is not timed. What makes the difference: after the first product, nothing is
+computed for inactive neurons, and no graph is built.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Size:
     batch: int
     steps: int  # timed
     rounds: int
-    before: int  # steps to somewhere typical
-    copies: tuple[int, ...]  # neurons a word
+    before: int  # steps of training before the comparison
+    copies: tuple[int, ...]  # neurons per word
 
 
 FULL = Size(d=256, batch=256, steps=40, rounds=3, before=160, copies=(1, 8))
@@ -92,7 +92,7 @@ def by_hand(w: Tensor, b: float, batches: list[tuple[Tensor, Tensor]], adversari
 
 
 def compare(state: Training, batches: list[tuple[Tensor, Tensor]], adversarial: bool, rounds: int) -> None:
-    """Steps a second of both, the best of some rounds in turn, and how far apart they end."""
+    """Compare steps per second (the best of several alternating rounds), and how far apart the final weights are."""
     best, ends = {by_autograd: math.inf, by_hand: math.inf}, {}
     for _ in range(rounds):
         for train in best:

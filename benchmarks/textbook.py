@@ -26,7 +26,7 @@ class Net(nn.Module):
 
 
 def train(x: Tensor, y: Tensor, net: Net, iterations: int | None = None, target: float = 1e-30) -> tuple[int, float]:
-    """Train to this loss, or for so many iterations. The number of iterations and the seconds they took."""
+    """Train to this loss or for this many iterations; return the number of iterations and the seconds they took."""
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-5)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=100, gamma=1.1)
     started, n = time.perf_counter(), 0

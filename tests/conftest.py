@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from hypothesis import settings
 from ruamel.yaml import YAML
 
 import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+from brittle.tools.graph import stages
 from tiny import TINY, make_tiny, set_params
 
 settings.register_profile("brittle", deadline=None)  # a busy machine is no bug
@@ -37,15 +37,13 @@ ENV = os.environ | {
     "DVC_NO_ANALYTICS": "1",
 }
 ENV.pop("PYTHONPATH", None)
+MODULES = {name: stage.module for name, stage in stages().items()}  # that each stage runs
 
 
-def write_example(folder: Path) -> list[str]:
-    """The files that docs/plugins.md shows, in this folder; their names."""
-    found = re.findall(r"```python\n# plugins/(\w+\.py)\n(.*?)```", (ROOT / "docs/plugins.md").read_text(), re.DOTALL)
-    folder.mkdir(exist_ok=True)
-    for name, text in found:
-        (folder / name).write_text(text)
-    return [name for name, _ in found]
+def stages_ran(printed: str) -> list[str]:
+    """The names of the stages that DVC says it ran, whichever dvc.yaml they stand in."""
+    found = [line.split("'")[1] for line in printed.splitlines() if line.startswith("Running stage")]
+    return [address.rpartition(":")[2] for address in found]
 
 
 class Repo:
@@ -63,7 +61,7 @@ class Repo:
     def stages_run(self, *command: str, **options: float) -> list[str]:
         """Run a command; the names of the stages that it ran."""
         out = self.run(*command, **options)
-        return [line.split("'")[1] for line in out.splitlines() if line.startswith("Running stage")]
+        return stages_ran(out)
 
     def commit(self, message: str) -> None:
         self.run("git", "add", "--all")
@@ -130,7 +128,8 @@ def bring_pictures(repo: Repo) -> None:
     """MNIST and CIFAR-10 in this copy, from the user's own folder if there is one; skip where nobody has them."""
     if (ROOT / "data/raw").is_dir():
         (repo.path / "data/raw").symlink_to(ROOT / "data/raw")
-    command = ["dvc", "repro", "mnist", "cifar10"]
+    file = "pipelines/pictures/dvc.yaml"
+    command = ["dvc", "repro", f"{file}:mnist", f"{file}:cifar10"]
     out = subprocess.run(command, cwd=repo.path, env=ENV, capture_output=True, text=True, timeout=600).stderr
     if "no source has it" in out:
         pytest.skip(next(line for line in out.splitlines() if "no source has it" in line))
@@ -170,15 +169,16 @@ SMALL = [
 
 @pytest.fixture(scope="session")
 def small(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """This repository with the stages SMALL alone, tiny, nothing run and nothing of the results."""
+    """This repository with the stages SMALL alone, in one dvc.yaml, tiny, nothing run and nothing of the results."""
     repo = fresh.copy(tmp_path_factory.mktemp("small") / "brittle")
     set_params(repo.path / "params.yaml", TINY | {"d": 20, "width": 50, "seeds": [0, 1]})
     yaml = YAML()
     yaml.width = 4096
-    pipeline = yaml.load(repo.path / "dvc.yaml")
-    pipeline["stages"] = {name: pipeline["stages"][name] for name in SMALL}
-    yaml.dump(pipeline, repo.path / "dvc.yaml")
+    every = stages(repo.path)
+    chosen = {name: {k: v for k, v in every[name].definition.items() if k != "wdir"} for name in SMALL}
+    yaml.dump({"stages": chosen}, repo.path / "dvc.yaml")
     (repo.path / "dvc.lock").unlink()
+    shutil.rmtree(repo.path / "pipelines")
     for room in ("plots", "metrics"):
         shutil.rmtree(repo.path / room)
     repo.commit("a small pipeline")

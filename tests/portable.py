@@ -34,8 +34,8 @@ params
 margin_data, margin_train, margin_attack, variants_train, certify, kkt_train, kkt_probe, optimisers_train
 slabs_data, slabs_train fcn-8-1, slabs_train cnn-2-3-1, slabs_train gru-3-5-1, slabs_probe, f_star
 sparse_data, sparse_train random, sparse_train pure, sparse_low
-mnist, cifar10, cifar10_train alexnet, mnist_cifar, mnist_cifar_train mobilenet_v2
-cross_data, cross_train lms-5, cross_train mnist-cifar
+mnist, cifar10, cifar10_train alexnet, mnist_cifar_train mobilenet_v2
+cross_data lms-5, cross_data mnist-cifar, cross_train lms-5, cross_train mnist-cifar
 """
 
 
@@ -55,8 +55,8 @@ def operations() -> dict[str, str]:
     import torch
     from torch.nn import functional
 
-    from brittle.device import sqrt
-    from brittle.machine import use_threads
+    from brittle.core.device import sqrt
+    from brittle.core.machine import use_threads
 
     draws = np.random.default_rng(0)
     found: dict[str, str] = {}
@@ -116,20 +116,22 @@ def operations() -> dict[str, str]:
 
 def pipeline(folder: Path) -> dict[str, str]:
     """The digest of every artefact that the tiny stages leave."""
-    import brittle.stages.fetch
+    import brittle.pictures.fetch
+    from brittle.tools.graph import stages
     from tiny import TINY, few_pictures, set_params
 
     shutil.copy(Path(__file__).parents[1] / "params.yaml", folder)
     set_params(folder / "params.yaml", TINY | {"d": 12, "width": 30, "seeds": [0, 1]})
-    brittle.stages.fetch.obtain = few_pictures
+    brittle.pictures.fetch.obtain = few_pictures
     before, arguments = Path.cwd(), sys.argv
+    modules = {name: stage.module for name, stage in stages().items()}
     os.chdir(folder)
     try:
         for stage in STAGES.replace("\n", ",").split(","):
             if stage.strip():
                 name, *cell = stage.split()
                 sys.argv = [name, *cell]
-                runpy.run_module(f"brittle.stages.{name}", run_name="__main__")
+                runpy.run_module(modules[name], run_name="__main__")
     finally:
         os.chdir(before)
         sys.argv = arguments

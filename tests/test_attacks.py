@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from brittle.attacks import minimum as module
+from brittle.attacks import nearest_boundary
 from brittle.attacks.line import crossings
-from brittle.attacks.minimum import Found, along, best, first_zero, minimum, smallest_pgd
-from brittle.attacks.pgd import fgm, pgd
+from brittle.attacks.nearest_boundary import Found, along, best, first_zero, minimum, smallest_pgd
+from brittle.attacks.pgd import pgd
 from brittle.attacks.pieces import NORMS
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes.certify import certified
@@ -73,7 +73,7 @@ def test_on_a_linear_network_pgd_and_fgm_reach_the_minimum_of_the_ball(seed: int
     x, w = torch.randn(5, 4, generator=g, dtype=torch.float64), torch.randn(4, generator=g, dtype=torch.float64)
     y, eps = torch.tensor([1.0, -1, 1, -1, 1], dtype=torch.float64), torch.rand(5, generator=g, dtype=torch.float64)
     lowest = y * (x @ w) - eps * torch.linalg.vector_norm(w, 2 if norm == "l2" else 1)
-    for delta in (pgd(lambda p: p @ w, x, y, norm, eps, steps), fgm(lambda p: p @ w, x, y, norm, eps)):
+    for delta in (pgd(lambda p: p @ w, x, y, norm, eps, steps), pgd(lambda p: p @ w, x, y, norm, eps, 1, 1.0)):
         np.testing.assert_allclose(y * ((x + delta) @ w), lowest, atol=1e-12)
 
 
@@ -183,5 +183,5 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     net, x, y = random_net(0, 20, 12, 4)
     u = torch.randn(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     whole = along(net, x, y, u)
-    monkeypatch.setattr(module, "CHUNK", 7 * 12)
+    monkeypatch.setattr(nearest_boundary, "CHUNK", 7 * 12)
     assert torch.equal(along(net, x, y, u).size, whole.size)

@@ -172,6 +172,8 @@ def test_crown_is_the_textbook_bound_with_the_best_slopes(seed: int, k: int, d: 
         for u in 0.5 * r / math.sqrt(d) * np.array(list(product([-1.0, 1.0], repeat=d)))
     ]
     deltas = [f.x[:d] * min(1.0, r / np.linalg.norm(f.x[:d])) for f in found]  # SLSQP may step out by a hair
+    # On objectives of 1e-3 SLSQP may stop at once: also the ends of the ball, with all free neurons off and on.
+    deltas += [-r * g / max(float(np.linalg.norm(g)), 1e-300) for g in (slopes @ w, slopes @ w + p @ W)]
     best = min(relaxed(np.append(delta, (a[0, free].numpy() + W @ delta).clip(0))) for delta in deltas)
     ours = float(certify.crown_bound(a, yv, net.w[0], radius, 300)[0])
     size = float(yv.abs().sum()) * r

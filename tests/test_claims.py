@@ -13,13 +13,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from brittle.claims.__main__ import scoreboard
-from brittle.claims.all import PAPERS
-from brittle.claims.base import judged
-from brittle.claims.readme import BEGIN, END, block
+from brittle.claims import shown
+from brittle.report.papers import PAPERS
+from brittle.report.scoreboard import BEGIN, END, counts, page
+from brittle.verdicts import judged
 from conftest import ENV
 
-CLAIMS = {claim.id: claim for paper in PAPERS for claim in paper.claims}
+CLAIMS = {claim.id: claim for paper in PAPERS for claim in paper.in_order()}
 
 
 def table(**columns: object) -> pd.DataFrame:
@@ -123,6 +123,7 @@ CONFIRM: dict[str, pd.DataFrame] = {
         sqrt_d=[10.0, 14.1, 10.0, 14.1],
         on_margin=[1.0, 1.0, 0.96, 0.95],
     ),
+    "plots/margin_seeds.csv": table(d=100, m=100, seed=[0, 1], c_over_norm=[0.23, 0.24]),
     "docs/paper-scale/grid.csv": table(
         figure=["1a", "1a", "1b", "1b"],
         alpha=[0.5, 1.0, 1.0, 1.0],
@@ -589,13 +590,31 @@ def test_the_committed_verdicts_are_what_the_rules_say_of_the_committed_tables(c
 def test_the_command_prints_every_claim_with_what_it_rests_on(committed: Path) -> None:
     command = [sys.executable, "-m", "brittle.claims"]
     out = subprocess.run(command, cwd=committed, env=ENV, capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"^(?=[MSP]\d+ )", out, flags=re.MULTILINE)
+    blocks = {part.split()[0]: " ".join(part.split()) for part in parts if part.strip()}
     for claim in CLAIMS.values():
-        (line,) = re.findall(rf"^{claim.id} .*$", out, re.MULTILINE)
-        assert claim.source in line
-        assert any(verdict in line for verdict in ("reproduced", "differs", "not run"))
-        assert claim.rule.split()[0] in out
-        assert claim.reads[0] in out
+        for words in (f"({claim.source})", f"rule {claim.rule} rests on {' '.join(claim.reads)}: ", claim.says):
+            assert " ".join(words.split()) in blocks[claim.id]
+        assert any(verdict in blocks[claim.id] for verdict in ("reproduced", "differs", "not run"))
     assert out.splitlines()[-1].count("reproduced") == 1
+
+
+def test_the_readme_shows_what_the_command_prints(committed: Path) -> None:
+    readme = (committed / "README.md").read_text()
+    (block,) = re.findall(r"```\n\$ python -m brittle.claims M6\n(.*?)```", readme, re.DOTALL)
+    command = [sys.executable, "-m", "brittle.claims", "M6"]
+    env = ENV | {"COLUMNS": "120"}
+    out = subprocess.run(command, cwd=committed, env=env, capture_output=True, text=True, check=True).stdout
+    assert out.startswith(block)
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_committed_run(committed: Path) -> None:
+    readme, run = (committed / "README.md").read_text(), json.loads((committed / "metrics/margin.json").read_text())
+    (c,) = re.findall(r"margin\.json  margin\.c\.mean +([\d.]+)", readme)  # what `dvc metrics diff` prints of HEAD
+    assert float(c) == pytest.approx(run["margin.c.mean"], abs=1e-5)
+    (size, share) = re.findall(r"At size\s+c = ([\d.]+) .* \((\d+) % of all samples\)", readme)[0]
+    assert float(size) == round(run["margin.c.mean"], 1)
+    assert int(share) == round(100 * run["margin.on_margin.mean"])
 
 
 def test_the_command_without_a_run_says_so_in_one_line(tmp_path: object) -> None:
@@ -606,35 +625,45 @@ def test_the_command_without_a_run_says_so_in_one_line(tmp_path: object) -> None
 
 
 def test_the_scoreboard_wraps_to_the_terminal() -> None:
-    board = scoreboard(judged(PAPERS, CONFIRM), 80)
+    board = shown(judged(PAPERS, CONFIRM), 80)
     assert max(len(line) for line in board.splitlines() if line.startswith("     ")) <= 80
 
 
 def write_readme(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "brittle.claims", *(arguments or ["--readme"])]
+    command = [sys.executable, "-m", "brittle.claims", *(arguments or ["--write"])]
     return subprocess.run(command, cwd=folder, env=ENV, capture_output=True, text=True)
 
 
 @pytest.fixture
 def copied(tmp_path: Path, committed: Path) -> Path:
-    """README.md and plots/claims.csv, to be changed."""
-    (tmp_path / "plots").mkdir()
-    for name in ("README.md", "plots/claims.csv"):
+    """README.md, docs/claims.md and plots/claims.csv, to be changed."""
+    for name in ("README.md", "docs/claims.md", "plots/claims.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(committed / name, tmp_path / name)
     return tmp_path
 
 
-def test_the_scoreboard_of_the_readme_is_that_of_the_table(copied: Path) -> None:
-    readme = (copied / "README.md").read_bytes()
-    assert (write_readme(copied).returncode, (copied / "README.md").read_bytes()) == (0, readme), "make scoreboard"
+def test_readme_and_docs_have_the_verdicts_of_the_table(copied: Path) -> None:
+    def written() -> list[bytes]:
+        return [(copied / name).read_bytes() for name in ("README.md", "docs/claims.md")]
+
+    before = written()
+    assert (write_readme(copied).returncode, written()) == (0, before), "make scoreboard"
     table = copied / "plots/claims.csv"
     table.write_text(table.read_text().replace("M1,reproduced,", "M1,differs,"))
     write_readme(copied)
-    changed = (copied / "README.md").read_text()
-    assert "| differs |" in re.search(r"^\| M1 \|.*$", changed, re.MULTILINE)[0]
-    assert re.search(r"^\| VYS \|.*\| M1, .*$", changed, re.MULTILINE)
-    outside = [re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL) for text in (changed, readme.decode())]
+    readme, docs = (text.decode() for text in written())
+    assert "| differs |" in re.search(r"^\| M1 \|.*$", docs, re.MULTILINE)[0]
+    for text in (readme, docs):
+        assert re.search(r"^\| VYS \|.*\| M1, .*$", text, re.MULTILINE)
+    outside = [re.sub(f"{BEGIN}.*{END}", "", text, flags=re.DOTALL) for text in (readme, before[0].decode())]
     assert outside[0] == outside[1]
+
+
+def test_one_claim_is_printed_alone(committed: Path) -> None:
+    command = [sys.executable, "-m", "brittle.claims", "M6", "S2"]
+    out = subprocess.run(command, cwd=committed, env=ENV, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^([MSP]\d+) ", out, re.MULTILINE) == ["M6", "S2"]
 
 
 def test_the_scoreboard_counts_each_paper_and_shows_text_as_text() -> None:
@@ -642,11 +671,9 @@ def test_the_scoreboard_counts_each_paper_and_shows_text_as_text() -> None:
     claims.loc[1:2, "verdict"] = "differs"
     claims.loc[3, "verdict"] = "not run at this scale"
     claims.loc[0, "says"] = "|x| <img> w_i *\n`y`"
-    lines = block(claims).splitlines()
-    assert lines[2:5] == ["| VYS | 12 | 2 | 1 | M2, M3 |", "| SB | 1 | 0 | 0 |  |", ""]
-    (first,) = [line for line in lines if line.startswith("| M1 |")]
+    assert counts(claims).splitlines()[2:] == ["| VYS | 12 | 2 | 1 | M2, M3 |", "| SB | 1 | 0 | 0 |  |"]
+    (first,) = [line for line in page(claims).splitlines() if line.startswith("| M1 |")]
     assert first.startswith(r"| M1 | \|x\| &lt;img> w\_i \* \`y\` |")
-    assert sum(line.startswith("| ") for line in lines) == 2 + 2 + len(claims)
 
 
 @pytest.mark.parametrize("readme", ["", BEGIN, f"{END} {BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
@@ -679,6 +706,16 @@ def test_a_spoiled_scoreboard_is_said_in_one_line(spoil: Callable, says: str, co
 
 
 def test_an_argument_that_means_nothing_is_said_in_one_line(copied: Path) -> None:
-    done = write_readme(copied, "--readm")
+    done = write_readme(copied, "--writ")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "--readm: give nothing, or --readme to write the scoreboard into README.md\n"
+    assert done.stderr == "--writ: is not a claim; give some of M1 … P20, or --write, or nothing\n"
+
+
+def test_the_headline_run_reaches_a_verdict() -> None:
+    """What `dvc exp run -S d=500` changes is judged, too."""
+    claim = CLAIMS["M6"]
+    assert claim.judge(CONFIRM).verdict == "reproduced"
+    worse = CONFIRM["plots/margin_seeds.csv"].assign(d=500, c_over_norm=[0.23, 1.01])
+    found = claim.judge(CONFIRM | {"plots/margin_seeds.csv": worse})
+    assert found.verdict == "differs"
+    assert "headline run (d = 500, m = 100) 1.01 at most" in found.measured

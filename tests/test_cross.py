@@ -21,25 +21,27 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from brittle import plugins
-from brittle.attacks import named
-from brittle.attacks.minimum import minimum
-from brittle.figures import cross as figures
-from brittle.figures import cross_tables, style
+from brittle.attacks import evaluation
+from brittle.attacks.nearest_boundary import minimum
+from brittle.core.errors import BadInput
+from brittle.core.params import load
+from brittle.cross import data, measure, plot, worlds
+from brittle.cross import networks as cross
+from brittle.cross import tables as cross_tables
+from brittle.drawing import style
 from brittle.nets import modules
-from brittle.nets.modules import Average, Cnn, Relu, Symmetric, as_two_layer, first_layer
+from brittle.nets.modules import Average, Cnn, Relu, SymmetricModule, as_two_layer, first_layer
 from brittle.nets.robust_construction import thm31
 from brittle.nets.threshold import Thresholded
-from brittle.params.base import BadInput, load
 from brittle.plugins import Plugin
-from brittle.probes import every, one_vector, threshold
+from brittle.probes import battery, one_vector, threshold
 from brittle.probes.moments import direction, moments
-from brittle.stages import cross, cross_data, cross_measure
 from brittle.worlds.common import World, checked
 from conftest import ROOT
 from tiny import TINY, set_params
 
 seeds = st.integers(0, 2**31)
-OURS = plugins.ours("attack")
+OURS = plugins.built_in("attack")
 CPU = torch.device("cpu")
 
 
@@ -199,15 +201,15 @@ def test_robust_accuracy_of_a_linear_network_is_the_closed_form(seed: int, known
     room = world.y_test * (world.x_test @ w) - world.radius * w.norm()
     world = replace(world, x_test=world.x_test[room.abs() > 1e-3], y_test=world.y_test[room.abs() > 1e-3])
     room = room[room.abs() > 1e-3]
-    found = every.under_attack(net, world, 40, OURS)
+    found = battery.under_attack(net, world, 40, OURS)
     assert found.kept["all"].tolist() == (room[:40] > 0).tolist()
     if known:
-        assert every.proved(net, world, found.kept["all"]) == {"certified": float((room[:40] > 0).double().mean())}
+        assert battery.proved(net, world, found.kept["all"]) == {"certified": float((room[:40] > 0).double().mean())}
         median = float((world.y_test * (world.x_test @ w) / w.norm()).clamp(min=0)[:30].median())
         expected = {"radius_certified": median, "radius_attacked": median}
-        assert every.bracket(net, world, 30) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        assert battery.bracket(net, world, 30) == pytest.approx(expected, rel=1e-5, abs=1e-6)
     else:
-        assert every.proved(net, world, found.kept["all"]) == {}  # nothing is known of it
+        assert battery.proved(net, world, found.kept["all"]) == {}  # nothing is known of it
 
 
 @settings(max_examples=8, deadline=None)
@@ -215,15 +217,15 @@ def test_robust_accuracy_of_a_linear_network_is_the_closed_form(seed: int, known
 def test_all_keeps_what_every_attack_keeps_and_no_more_is_proved(seed: int) -> None:
     world = small(seed, radius=0.3)
     net = relu(normal(seed + 1, 8, 5), normal(seed + 2, 8), normal(seed + 3, 8))
-    found = every.under_attack(net, world, 30, OURS)
+    found = battery.under_attack(net, world, 30, OURS)
     assert list(found.kept) == ["pgd", "nearest", "all"]
     for i in range(30):
         assert bool(found.kept["all"][i]) == all(bool(found.kept[each.name][i]) for each in OURS)
     share = float(found.kept["all"].double().mean())
-    assert every.proved(net, world, found.kept["all"])["certified"] <= share
+    assert battery.proved(net, world, found.kept["all"])["certified"] <= share
     every_sample = torch.ones(30, dtype=torch.bool)  # also those that were flipped cannot be certified
-    assert every.proved(net, world, every_sample) == every.proved(net, world, found.kept["all"])
-    both = every.bracket(net, world, 15)
+    assert battery.proved(net, world, every_sample) == battery.proved(net, world, found.kept["all"])
+    both = battery.bracket(net, world, 15)
     assert both["radius_certified"] <= both["radius_attacked"]
 
 
@@ -243,7 +245,7 @@ def test_what_is_proved_withstands_foolbox() -> None:
         y = net(x).detach().sign()
         world = World(x=x, y=y, x_test=x, y_test=y, radius=0.25)
         alone = torch.eye(30, dtype=torch.bool)
-        sure = torch.tensor([every.proved(net, world, one)["certified"] > 0 for one in alone])
+        sure = torch.tensor([battery.proved(net, world, one)["certified"] > 0 for one in alone])
         model = foolbox.PyTorchModel(Logits(net).eval(), bounds=(-100, 100), device="cpu")
         pgd = foolbox.attacks.L2ProjectedGradientDescentAttack(steps=50).repeat(3)
         for attack in (foolbox.attacks.DDNAttack(steps=100), pgd):
@@ -272,7 +274,7 @@ def test_who_reads_s_alone_relies_on_it_and_who_reads_the_rest_does_not() -> Non
         "turned": (replace(world, x_test=world.x_test @ turn, simple=turn[:2]), turn),
     }
     for there, q in shapes.values():
-        reads_s, reads_rest, reads_both = (every.reliance(Linear(w), there, 2) for w in (q[0], q[3], q[0] + q[3]))
+        reads_s, reads_rest, reads_both = (battery.reliance(Linear(w), there, 2) for w in (q[0], q[3], q[0] + q[3]))
         assert reads_s["reliance"] > 0.95
         assert reads_s["auc_rest"] == pytest.approx(reads_s["auc"], abs=1e-4)
         assert reads_s["auc_s"] == pytest.approx(0.5, abs=0.03)
@@ -280,15 +282,15 @@ def test_who_reads_s_alone_relies_on_it_and_who_reads_the_rest_does_not() -> Non
         assert reads_rest["auc_rest"] == pytest.approx(0.5, abs=0.03)
         assert 0.1 < reads_both["reliance"] < 0.6
         assert reads_both["accuracy"] == pytest.approx(float((world.y * world.x[:, [0, 3]].sum(1) > 0).double().mean()))
-    found = [every.reliance(Linear(q[0] + q[3]), there, 2) for there, q in shapes.values()]
+    found = [battery.reliance(Linear(q[0] + q[3]), there, 2) for there, q in shapes.values()]
     assert found[0] == pytest.approx(found[1], abs=1e-6)
     assert found[0] == pytest.approx(found[2], abs=1e-3)
 
 
 def test_reliance_is_left_out_where_it_has_no_meaning() -> None:
     world = two_features()
-    assert every.reliance(Linear(torch.eye(5)[0]), world, 1).keys() == {"accuracy"}  # no S
-    guess = every.reliance(Linear(torch.eye(5)[4]), replace(world, simple=torch.eye(5)[:1]), 1)
+    assert battery.reliance(Linear(torch.eye(5)[0]), world, 1).keys() == {"accuracy"}  # no S
+    guess = battery.reliance(Linear(torch.eye(5)[4]), replace(world, simple=torch.eye(5)[:1]), 1)
     assert math.isnan(guess["reliance"])
 
 
@@ -299,11 +301,11 @@ def test_a_kkt_point_has_no_residual_and_a_network_that_does_not_separate_has_no
     size = x1.norm(dim=1, keepdim=True) ** -0.5  # the outputs are 1
     w = size * x1 / x1.norm(dim=1, keepdim=True)
     net, world = relu(w[:, :2], w[:, 2], y * size[:, 0]), World(x=x, y=y, x_test=x, y_test=y, radius=1.0)
-    assert every.kkt_residual(net, world)["kkt"] == pytest.approx(0, abs=1e-3)
+    assert battery.kkt_residual(net, world)["kkt"] == pytest.approx(0, abs=1e-3)
     turned = relu(w[:, :2] + 0.1 * torch.tensor([[1.0, -1.0]]), w[:, 2], y * size[:, 0])
-    assert every.kkt_residual(turned, world)["kkt"] > 0.05
-    assert every.kkt_residual(net, replace(world, y=torch.tensor([1.0, 1.0]))) == {}
-    assert every.kkt_residual(Average([net, net]), world) == {}
+    assert battery.kkt_residual(turned, world)["kkt"] > 0.05
+    assert battery.kkt_residual(net, replace(world, y=torch.tensor([1.0, 1.0]))) == {}
+    assert battery.kkt_residual(Average([net, net]), world) == {}
 
 
 def test_purity_of_neurons_and_perturbations_with_known_densities() -> None:
@@ -312,11 +314,11 @@ def test_purity_of_neurons_and_perturbations_with_known_densities() -> None:
     single, mixed = (
         relu(w, torch.zeros(6), torch.ones(6)) for w in (2 * basis.T, (basis @ torch.ones(6)).expand(6, 6))
     )
-    assert every.purity(single, single, world, none).keys() == {"density"}  # neither a θ nor a perturbation
+    assert battery.purity(single, single, world, none).keys() == {"density"}  # neither a θ nor a perturbation
     scaled = relu(-3 * single.first.weight.detach(), torch.ones(6), torch.zeros(6))
-    found = every.purity(scaled, single, world, torch.cat([none, 5 * basis.T[:1]]))
+    found = battery.purity(scaled, single, world, torch.cat([none, 5 * basis.T[:1]]))
     assert found == pytest.approx({"theta": 1.0, "density": 6**-0.5, "density_delta": 6**-0.5}, rel=1e-4)
-    found = every.purity(mixed, single, world, -2 * (basis @ torch.ones(6))[None])
+    found = battery.purity(mixed, single, world, -2 * (basis @ torch.ones(6))[None])
     assert found == pytest.approx({"theta": 6**-0.5, "density": 1.0, "density_delta": 1.0}, rel=1e-4)
 
 
@@ -325,9 +327,9 @@ def test_the_density_of_a_flat_picture_is_that_of_one_wavelet() -> None:
     delta[:, 1] = 0.7
     pictures = small(d=96, shape=(3, 4, 8))
     net = Linear(torch.ones(96))
-    assert every.purity(net, net, pictures, delta.flatten(1)) == pytest.approx({"density_delta": 96**-0.5}, rel=1e-4)
+    assert battery.purity(net, net, pictures, delta.flatten(1)) == pytest.approx({"density_delta": 96**-0.5}, rel=1e-4)
     odd = small(d=96, shape=(2, 6, 8))
-    assert every.purity(net, net, odd, delta.flatten(1)) == {}  # no such wavelets
+    assert battery.purity(net, net, odd, delta.flatten(1)) == {}  # no such wavelets
 
 
 # --- The thresholded model
@@ -394,8 +396,8 @@ def test_the_fitted_threshold_certifies_as_many_as_any_on_the_grid() -> None:
 def test_the_networks_are_the_same_function_as_their_two_layers(seed: int, d: int) -> None:
     draws = np.random.default_rng(seed)
     x = 2 * normal(seed, 20, d)
-    plain = [kind(d, 30, draws) for kind in (Relu, Symmetric) for _ in range(3)]
-    plain.append(Symmetric(d, 30, draws, norm=3.0, bias=0.5))
+    plain = [kind(d, 30, draws) for kind in (Relu, SymmetricModule) for _ in range(3)]
+    plain.append(SymmetricModule(d, 30, draws, norm=3.0, bias=0.5))
     for net in (*plain, Average(plain[:3]), Average(plain[3:]), Average([Average(plain[:2]), plain[3]])):
         known = as_two_layer(net)
         assert known.w.dtype == torch.float64
@@ -409,7 +411,7 @@ def test_the_networks_are_the_same_function_as_their_two_layers(seed: int, d: in
 
 def test_the_symmetric_network_is_fps() -> None:
     """Σ_j σ(w_j·x - b) - σ(-w_j·x - b), a sum in plain Python."""
-    net, x = Symmetric(4, 10, np.random.default_rng(0), norm=2.0, bias=0.3), normal(0, 15, 4)
+    net, x = SymmetricModule(4, 10, np.random.default_rng(0), norm=2.0, bias=0.3), normal(0, 15, 4)
     for xi, score in zip(x, net(x).tolist(), strict=True):
         a = [float(xi @ w) for w in net.first.weight.detach()]
         assert score == pytest.approx(sum(max(v - 0.3, 0) - max(-v - 0.3, 0) for v in a), abs=1e-5)
@@ -446,16 +448,16 @@ def test_the_nearest_boundary_is_found_without_a_gradient_and_others_are_left_al
     net = vanishing()
     x = torch.stack([torch.zeros(30), -torch.eye(30)[0]])  # the second is 1.725 from the boundary
     y, radius = torch.ones(2), 1.0
-    kept = every.under_attack(net, World(x=x, y=y, x_test=x, y_test=y, radius=radius), 2, OURS).kept
+    kept = battery.under_attack(net, World(x=x, y=y, x_test=x, y_test=y, radius=radius), 2, OURS).kept
     assert {name: list(map(bool, each)) for name, each in kept.items()} == {
         "pgd": [True, True],
         "nearest": [False, True],
         "all": [False, True],
     }
-    moved = named.nearest(net, x, y, radius)
-    assert float(moved[0, 0]) == pytest.approx(0.725 * named.BEYOND, rel=0.02)
+    moved = evaluation.nearest(net, x, y, radius)
+    assert float(moved[0, 0]) == pytest.approx(0.725 * evaluation.BEYOND, rel=0.02)
     assert torch.equal(moved[1], x[1])
-    assert torch.equal(named.nearest(Linear(normal(0, 30)), x, y, radius), x)  # nothing is known of its boundary
+    assert torch.equal(evaluation.nearest(Linear(normal(0, 30)), x, y, radius), x)  # nothing is known of its boundary
 
 
 @settings(max_examples=10, deadline=None)
@@ -466,14 +468,14 @@ def test_our_attacks_stay_within_the_radius_and_only_ever_lower_scores(seed: int
         before = world.y * net(world.x)
         for each in OURS:
             with torch.enable_grad():
-                moved = named.attacked(each, net, world.x, world.y, radius)
+                moved = evaluation.attacked(each, net, world.x, world.y, radius)
             assert float((moved - world.x).norm(dim=1).max()) <= radius * (1 + 1e-5)
             assert bool((world.y * net(moved) <= before.maximum(torch.tensor(1e-4)) + 1e-4).all())
 
 
 def yours(body: str, kind: str = "attack", arguments: str = "net, x, y, radius") -> Plugin:
     text = f"import torch\nfrom brittle.plugins import {kind}\n\n@{kind}\ndef mine({arguments}):\n    {body}\n"
-    [found] = plugins.load({"plugins/x.py": text})
+    [found] = plugins.load_files({"plugins/x.py": text})
     plugins.forget()
     return found
 
@@ -490,12 +492,12 @@ def yours(body: str, kind: str = "attack", arguments: str = "net, x, y, radius")
 )
 def test_a_wrong_attack_is_said_in_one_line_that_names_file_and_function(body: str, words: str) -> None:
     with pytest.raises(BadInput) as error:
-        every.under_attack(Linear(torch.ones(5)), small(), 60, [*OURS, yours(body)])
+        battery.under_attack(Linear(torch.ones(5)), small(), 60, [*OURS, yours(body)])
     assert str(error.value) == f"plugins/x.py: attack mine() {words}"
 
 
 def test_an_attack_may_compute_in_float64() -> None:
-    found = every.under_attack(Linear(torch.ones(5)), small(), 60, [OURS[0], yours("return x.double()")])
+    found = battery.under_attack(Linear(torch.ones(5)), small(), 60, [OURS[0], yours("return x.double()")])
     assert found.kept["mine"].tolist() == (small().y * small().x.sum(1) > 0).tolist()
 
 
@@ -503,13 +505,13 @@ def test_an_attack_that_works_in_place_neither_goes_too_far_nor_changes_the_worl
     world = small()
     world = replace(world, x_test=world.x_test.clone())
     with pytest.raises(BadInput, match="moved a sample by"):
-        every.under_attack(Linear(torch.ones(5)), world, 60, [yours("return x.sub_(100 * y[:, None])")])
+        battery.under_attack(Linear(torch.ones(5)), world, 60, [yours("return x.sub_(100 * y[:, None])")])
     assert torch.equal(world.x_test, world.x)
 
 
 def test_our_own_attack_is_not_called_too_far_for_how_float32_rounds() -> None:
     world = small(n=200)
-    named.attacked(OURS[0], Linear(torch.ones(5)), 1000 + world.x, world.y, 0.1)
+    evaluation.attacked(OURS[0], Linear(torch.ones(5)), 1000 + world.x, world.y, 0.1)
 
 
 # --- Worlds
@@ -580,8 +582,8 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
     set_params(folder / "params.yaml", TINY)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        params = load(cross_data.CrossDataParams)
-        first, again = ({name: cross_data.draw(params, name) for name in ("sphere", "lms-5", "sparse")} for _ in "ab")
+        params = load(data.Params)
+        first, again = ({name: data.draw(params, name) for name in ("sphere", "lms-5", "sparse")} for _ in "ab")
     for name, world in first.items():
         assert all(torch.equal(getattr(world, part), getattr(again[name], part)) for part in ("x", "y", "x_test"))
     return first
@@ -628,11 +630,11 @@ def test_worlds_and_networks_come_back_from_disk_as_they_were(
     shutil.copy(ROOT / "params.yaml", tmp_path)
     set_params(tmp_path / "params.yaml", TINY | {"cross.training.updates": 3, "cross.seeds": [0, 10]})
     monkeypatch.chdir(tmp_path)
-    p = load(cross_data.CrossDataParams).cross
+    p = load(data.Params).cross
     mask = small(d=16, shape=(1, 4, 4), simple=torch.arange(16) < 8, net="cnn")  # neither a basis nor a best
     for name, world in (drawn | {"mask": mask}).items():
-        cross.save(name, world)
-        there = cross.load(name, CPU)
+        worlds.save_world(name, world)
+        there = worlds.load_world(name, CPU)
         same(world, there)
         net = plugins.named("net", world.net)
         made = [cross.train(p, name, world, net, plugins.named("remedy", r), s) for s in p.seeds for r in p.remedies]
@@ -649,19 +651,19 @@ def test_worlds_and_networks_come_back_from_disk_as_they_were(
 def test_measured_rows_have_their_columns_and_agree_with_one_another(drawn: dict[str, World]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        p = load(cross_data.CrossDataParams).cross
+        p = load(data.Params).cross
     p = p.model_copy(update={"training": p.training.model_copy(update={"updates": 30, "batch": 64})})
     p = p.model_copy(update={"strength": p.strength.model_copy(update={"adversarial": 10})})
     p = p.model_copy(update={"measure": p.measure.model_copy(update={"attacked": 10, "bracketed": 3})})
-    tables, world = cross_measure.Tables([], [], [], []), drawn["lms-5"]
+    tables, world = measure.Tables([], [], [], []), drawn["lms-5"]
     net = plugins.named("net", "two_layer")
     made = [
         cross.train(p, "w", world, net, plugins.named("remedy", r), s)
         for r in ("nothing", "adversarial")
         for s in (0, 1)
     ]
-    assert len(list(cross_measure.measure(p, world, made, tables))) == len(tables.networks) == 4
-    for part, columns in cross_measure.COLUMNS.items():
+    assert len(list(measure.measure(p, world, made, tables))) == len(tables.networks) == 4
+    for part, columns in measure.COLUMNS.items():
         assert set(pd.DataFrame(getattr(tables, part)).columns) <= set(columns)
     attacks = pd.DataFrame(tables.attacks).set_index(["remedy", "seed", "attack"])["kept"].sort_index()
     for row in tables.networks:
@@ -676,7 +678,7 @@ def test_measured_rows_have_their_columns_and_agree_with_one_another(drawn: dict
 
 
 def test_the_cost_of_training_is_that_of_training_alone(drawn: dict[str, World]) -> None:
-    p = load(cross_data.CrossDataParams, ROOT / "params.yaml").cross
+    p = load(data.Params, ROOT / "params.yaml").cross
     p = p.model_copy(update={"training": p.training.model_copy(update={"updates": 3, "batch": 10, "target": 0.0})})
     nets, remedies = (plugins.named(*name) for name in (("net", "two_layer"), ("remedy", "nothing")))
     assert cross.train(p, "sphere", drawn["sphere"], nets, remedies, 0).spent == 30
@@ -780,7 +782,7 @@ def shown(figure: Figure) -> list[plt.Axes]:
 @pytest.mark.parametrize("half", [0.8, math.inf])
 def test_one_vector_is_drawn_in_every_world(worlds: int, half: float) -> None:
     curves, vectors = lines(worlds, half=half)
-    axes = shown(figures.one_vector(curves, cross_tables.vectors(vectors)))
+    axes = shown(plot.one_vector(curves, cross_tables.vectors(vectors)))
     assert [ax.get_title("left") for ax in axes] == [f"w{i}" for i in range(worlds)]
     assert [len(ax.lines) for ax in axes] == [4 + i % 2 for i in range(worlds)]
     assert axes[0].get_title("right") == "cosine of $z$ 0.60"
@@ -798,7 +800,7 @@ def test_remedies_are_drawn_in_every_world_on_its_own_network(worlds: int, certi
     networks, attacks = measured([(w, n, {"x": "nothing"}.get(r, r), *rest) for w, n, r, *rest in rows])
     table = cross_tables.remedies(networks.assign(certified=certified), attacks)
     table.loc[table["world"] == f"w{worlds - 1}", "best"] = math.nan
-    axes = shown(figures.remedies(table))
+    axes = shown(plot.remedies(table))
     assert [ax.get_title("left") for ax in axes] == [f"w{i}, radius 0.5" for i in range(worlds)]
     assert [label.get_text() for label in axes[0].get_yticklabels()] == ["nothing", "y", "z z"]
     [robust] = [each for each in axes[0].containers if each.get_label() == "under attack"]

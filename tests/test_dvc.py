@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ENV, ROOT, Repo
+from brittle.tools.graph import files
+from conftest import ENV, MODULES, ROOT, Repo
 from tiny import set_params
 
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
@@ -39,20 +40,31 @@ def test_a_second_repro_runs_nothing(repo: Repo) -> None:
 
 
 def test_a_forced_repro_leaves_the_lock_file_byte_identical(repo: Repo) -> None:
-    before = (repo.path / "dvc.lock").read_bytes()
-    ends = ["margin_figures", "slabs_probe"]  # every stage, in one process: test_graph.py
+    locks = [file.with_name("dvc.lock") for file in files(repo.path)]
+    before = [lock.read_bytes() for lock in locks]
+    ends = ["margin_figures", "pipelines/slabs/dvc.yaml:slabs_probe"]  # every stage, in one process: test_graph.py
     ran = repo.stages_run("dvc", "repro", "--force", *ends, timeout=900)
-    assert set(ends) | {"slabs_train@gru-3-5-1", "margin_train"} <= set(ran)
-    assert (repo.path / "dvc.lock").read_bytes() == before
+    assert {"margin_figures", "slabs_probe", "slabs_train@gru-3-5-1", "margin_train"} <= set(ran)
+    assert [lock.read_bytes() for lock in locks] == before
 
 
 def test_exp_run_with_another_d_reruns_the_headline_chain_alone(repo: Repo) -> None:
     ran = repo.stages_run("dvc", "exp", "run", "-S", "d=500")
-    assert ran == ["params", *HEADLINE, "report"]
+    assert ran == ["params", *HEADLINE, "claims", "report"]
     now = metrics(repo)
     assert now["margin.m"] == 500
     assert now["margin.c.mean"] < 0.25 * 500**0.5
     assert now["margin.on_margin.mean"] > 0.92
+
+
+def test_a_fresh_clone_needs_nothing_but_the_headline_chain_for_another_d(fresh: Repo, tmp_path: Path) -> None:
+    """Nothing was computed or pulled before: what did not change is taken for what the lock files say it is."""
+    clone = fresh.copy(tmp_path / "brittle")
+    ran = clone.stages_run("dvc", "exp", "run", "--allow-missing", "-S", "d=50")
+    assert ran == ["params", *HEADLINE, "claims", "report"]
+    assert metrics(clone)["margin.m"] == 50
+    claims = clone.run("python", "-m", "brittle.claims", "M6")
+    assert "headline run (d = 50, m = 50)" in " ".join(claims.split())
 
 
 def test_queued_sweep_runs_every_value(small_reproduced: Repo, tmp_path: Path) -> None:
@@ -76,7 +88,8 @@ def test_queued_sweep_runs_every_value(small_reproduced: Repo, tmp_path: Path) -
 
 def test_a_plotting_parameter_redraws_figures_and_trains_nothing(repo: Repo) -> None:
     repo.set(figures__dpi=100)
-    assert repo.stages_run("dvc", "repro") == ["params", *FIGURES, "report"]
+    first, *drawn, last = repo.stages_run("dvc", "repro")
+    assert (first, sorted(drawn), last) == ("params", sorted(FIGURES), "report")
 
 
 def test_metrics_and_plots_diff_between_branches_show_the_change(small_reproduced: Repo, tmp_path: Path) -> None:
@@ -120,7 +133,7 @@ def test_every_variant_of_the_headline_chain_runs_and_flips_every_margin_sample(
     small = {"d": 40, "width": 100, "seeds": [0, 1], "margin.protocol.every": 20}
     set_params(tmp_path / "params.yaml", small | {f"margin.{key}": value})
     for stage in ("margin_data", "margin_train", "margin_attack"):
-        subprocess.run([sys.executable, "-m", f"brittle.stages.{stage}"], cwd=tmp_path, env=ENV, check=True)
+        subprocess.run([sys.executable, "-m", MODULES[stage]], cwd=tmp_path, env=ENV, check=True)
     found = metrics(Repo(tmp_path))
     assert found["margin.c_over_norm.mean"] < 1
     assert found["margin.random_at_c.mean"] < 0.5

@@ -8,18 +8,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from brittle.attacks.minimum import best
+from brittle.attacks.nearest_boundary import best
+from brittle.core.rng import rng
 from brittle.nets.f_star import f_star, lipschitz
 from brittle.probes.certify import certified as house_certified
 from brittle.probes.f_star import certified, smallest
-from brittle.rng import rng
 from brittle.worlds import slabs
 
 WORLDS = ("lms-5", "lms-7", "ms-5-7", "ms-5")
 GAMMA, B = 0.1, 1.0
 
 
-def value(world: slabs.World, x: np.ndarray, q: np.ndarray | None = None) -> np.ndarray:
+def value(world: slabs.SlabWorld, x: np.ndarray, q: np.ndarray | None = None) -> np.ndarray:
     """f* as a network, at samples as they are seen."""
     net = f_star(world, np.eye(world.d) if q is None else q)
     return net(torch.from_numpy(np.asarray(x, dtype=np.float64))[None])[0].numpy()

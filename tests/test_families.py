@@ -12,14 +12,15 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from brittle.nets import named
+from brittle.core.rng import rng
+from brittle.nets import parse
 from brittle.nets.cnn import Cnn
 from brittle.nets.family import Family
 from brittle.nets.fcn import ACTIVATIONS, Fcn
+from brittle.nets.fcn_as_two_layer import two_layer
 from brittle.nets.fixed_output import FixedOutput
 from brittle.nets.gru import Gru
-from brittle.nets.shallow import two_layer
-from brittle.rng import rng
+from brittle.slabs.titles import model_title
 from brittle.train.sgd import LOSSES
 
 ALARM = 1e-7  # how likely a statistical test here is to fail for nothing, had its seed not been fixed
@@ -276,13 +277,13 @@ def test_initial_weights_are_the_seeds_own(net: Family) -> None:
 
 
 def test_names_give_the_sizes_in_the_papers_order() -> None:
-    assert named.family("fcn-100-2", 50) == Fcn(d=50, width=100, depth=2)
-    assert named.family("fcn-10-1", 5, activation="tanh", dropout=0.5) == Fcn(5, 10, 1, "tanh", 0.5)
-    assert named.family("cnn-32-7-1", 50) == Cnn(d=50, filters=32, size=7, depth=1)
-    assert named.family("gru-100-10-2", 50) == Gru(d=50, units=100, reads=10, depth=2)
-    assert named.title("fcn-100-2") == "(100, 2)-FCN"
-    assert named.title("cnn-32-7-1") == "(32, 7, 1)-CNN"
-    assert named.title("gru-100-10-1") == "(100, 10, 1)-GRU"
+    assert parse.family("fcn-100-2", 50) == Fcn(d=50, width=100, depth=2)
+    assert parse.family("fcn-10-1", 5, activation="tanh", dropout=0.5) == Fcn(5, 10, 1, "tanh", 0.5)
+    assert parse.family("cnn-32-7-1", 50) == Cnn(d=50, filters=32, size=7, depth=1)
+    assert parse.family("gru-100-10-2", 50) == Gru(d=50, units=100, reads=10, depth=2)
+    assert model_title("fcn-100-2") == "(100, 2)-FCN"
+    assert model_title("cnn-32-7-1") == "(32, 7, 1)-CNN"
+    assert model_title("gru-100-10-1") == "(100, 10, 1)-GRU"
 
 
 def test_one_hidden_layer_is_a_depth_2_network_for_the_certificates() -> None:

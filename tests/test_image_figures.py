@@ -12,12 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brittle import store
-from brittle.figures import cifar10, cifar10_pictures, markdown, mnist_cifar, pictures, style
-from brittle.params.base import load
-from brittle.params.cifar10 import Cifar10FigureParams
-from brittle.params.mnist_cifar import MnistCifarFigureParams
-from brittle.stages import cifar10_figures, mnist_cifar_figures
+from brittle.core import store
+from brittle.core.params import load
+from brittle.drawing import style, tiles
+from brittle.drawing import tables as markdown
+from brittle.drawing.params import FigureParams
+from brittle.pictures import cifar10_figures, mnist_cifar_figures
+from brittle.pictures import (
+    plot_cifar10 as cifar10,
+)
+from brittle.pictures import (
+    plot_cifar10_pictures as cifar10_pictures,
+)
+from brittle.pictures import (
+    plot_mnist_cifar as mnist_cifar,
+)
 from conftest import ROOT
 from tiny import set_params
 
@@ -306,8 +315,8 @@ def drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, digits: dict, photos: d
                 store.save_table(f"plots/{part}_{name}.csv", table)
         store.save_tensors(f"data/{part}_shown.safetensors", tables["shown"])
     store.save_tensors("data/cifar10_lasso.safetensors", photos["rebuilt"])
-    mnist_cifar_figures.main(load(MnistCifarFigureParams))
-    cifar10_figures.main(load(Cifar10FigureParams))
+    mnist_cifar_figures.main(load(FigureParams))
+    cifar10_figures.main(load(FigureParams))
     made = [file for ending in ("svg", "png", "md") for file in (folder / "plots").glob(f"*.{ending}")]
     return {file.name: file.read_bytes() for file in made}
 
@@ -329,11 +338,11 @@ def test_equal_tables_give_equal_bytes(
 
 def test_pictures_side_by_side() -> None:
     white, black = np.ones((4, 4, 3)), np.zeros((4, 4, 3))
-    image, across, down = pictures.montage([[black, None], [white]])
+    image, across, down = tiles.montage([[black, None], [white]])
     assert image.shape == (9, 9, 3)
     assert image.sum() == 3 * (81 - 16)
     assert list(across) == [1.5, 6.5]
     assert list(down) == [1.5, 6.5]
-    assert pictures.signed(np.zeros((3, 2, 2))) is None
+    assert tiles.signed(np.zeros((3, 2, 2))) is None
     assert markdown.span([]) == markdown.span([np.nan]) == markdown.NONE
     assert markdown.span([0.1, 0.3], ".1f") == "0.1 to 0.3"

@@ -15,15 +15,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm, conv2d, interpolate, linear, relu
 
+from brittle.core.rng import rng
 from brittle.nets import imagenet
 from brittle.nets.alexnet import AlexNet
-from brittle.nets.pictures import MEAN, STD, Layered, flat, restore
+from brittle.nets.image_layers import MEAN, STD, Layered
 from brittle.nets.pre_resnet import Block, PreResNet
 from brittle.nets.small_map import PIXELS, SmallMapConv, StridedConv
-from brittle.params.cifar10 import deepest_layer
-from brittle.params.mnist_cifar import MODELS
-from brittle.rng import rng
-from brittle.stages import cifar10_nets, cifar10_probe
+from brittle.nets.weights import flat, restore
+from brittle.pictures import cifar10_nets, cifar10_probe
+from brittle.pictures.cifar10_params import deepest_layer
+from brittle.pictures.mnist_cifar_params import MODELS
 
 CPU = torch.device("cpu")
 

@@ -9,12 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brittle import store
-from brittle.params.base import BadInput, load
-from brittle.params.cifar10 import Cifar10Params
-from brittle.params.images import ImagesParams
-from brittle.params.mnist_cifar import MnistCifarParams
-from brittle.stages import (
+from brittle.core import progress, store
+from brittle.core.errors import BadInput
+from brittle.core.params import load
+from brittle.pictures import (
     cifar10_lasso,
     cifar10_layers,
     cifar10_probe,
@@ -22,8 +20,10 @@ from brittle.stages import (
     fetch,
     mnist_cifar_probe,
     mnist_cifar_train,
-    progress,
 )
+from brittle.pictures.cifar10_params import Cifar10Params
+from brittle.pictures.mnist_cifar_params import MnistCifarParams
+from brittle.pictures.params import ImagesParams
 from brittle.worlds.mnist_cifar import CLASSES
 from conftest import ROOT
 from tiny import TINY, set_params

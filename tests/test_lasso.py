@@ -12,8 +12,8 @@ from sklearn.linear_model import Lasso
 from torch import Tensor
 from torch.nn.functional import conv_transpose2d
 
+from brittle.core.rng import rng
 from brittle.probes.lasso import Curve, Dictionary, Point, alike, centred, error_at, path, solve, unreachable
-from brittle.rng import rng
 
 SHAPES = [(64, 11, 4, 5, 32), (16, 3, 1, 1, 32), (8, 3, 2, 1, 16), (5, 4, 2, 0, 9), (3, 2, 3, 0, 13), (4, 5, 4, 3, 8)]
 

@@ -11,12 +11,12 @@ from torch.nn.functional import softplus
 
 from brittle.attacks.fgm import fgm
 from brittle.attacks.pgd import pgd
+from brittle.core.rng import rng
 from brittle.nets.family import Family
 from brittle.nets.linear import Linear
 from brittle.nets.ntk import Ntk
 from brittle.nets.symmetric import Symmetric
-from brittle.rng import rng
-from brittle.train.sgd import LOSSES, Member, Plan, train
+from brittle.train.sgd import LOSSES, Member, SgdPlan, train
 
 SETTINGS = [(0.0, 0.3), (0.5, 0.3), (1.0, 1.0), (2.0, 0.1), (-0.5, 0.4), (0.7, 0.0)]
 
@@ -136,7 +136,7 @@ def separable(n: int = 400, d: int = 6) -> tuple[Tensor, Tensor]:
 def test_linear_finds_the_direction_of_logistic_regression(optimiser: str) -> None:
     x, y = separable()
     member = Member(0, lr={"sgd": 0.5, "adam": 0.05}[optimiser], weight_decay=0.01)
-    v = train(Linear(6), [member], x, y, Plan(100, batch=100, optimiser=optimiser)).theta[0]
+    v = train(Linear(6), [member], x, y, SgdPlan(100, batch=100, optimiser=optimiser)).theta[0]
     # scikit-learn's is the sum of the losses, times C, + ½ ‖v‖²
     reference = LogisticRegression(C=1 / (0.01 * 400), fit_intercept=False).fit(x[0].numpy(), y[0].numpy()).coef_[0]
     cosine = v.numpy() @ reference / np.linalg.norm(v) / np.linalg.norm(reference)
@@ -150,7 +150,7 @@ def test_ntk_learns_what_a_linear_model_cannot() -> None:
     net = Ntk(normal(9, 100, 3).float(), 0.7, 0.3)
     accuracy = {
         family: float((family(train(family, [Member(0, lr=lr)], x, y, plan).theta, x) * y > 0).float().mean())
-        for family, lr, plan in ((Linear(3), 0.5, Plan(20)), (net, 0.02, Plan(150, optimiser="adam")))
+        for family, lr, plan in ((Linear(3), 0.5, SgdPlan(20)), (net, 0.02, SgdPlan(150, optimiser="adam")))
     }
     assert accuracy[Linear(3)] < 0.65
     assert accuracy[net] > 0.9

@@ -17,9 +17,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brittle import device
-from brittle.machine import KERNELS, WAITING
-from brittle.params.base import BadInput
+from brittle.core import device
+from brittle.core.errors import BadInput
+from brittle.core.machine import KERNELS, WAITING
 from conftest import ENV, ROOT
 
 CLEAN = {key: value for key, value in ENV.items() if key not in KERNELS | WAITING and "THREADS" not in key}
@@ -61,7 +61,7 @@ def test_mkl_takes_the_kernels_of_avx2_whoever_made_the_processor() -> None:
 
 
 def test_threads_are_the_computations_own() -> None:
-    count = "import torch; from brittle.machine import use_threads; use_threads(2); print(torch.get_num_threads())"
+    count = "import torch; from brittle.core.machine import use_threads; use_threads(2); print(torch.get_num_threads())"
     assert told(count) == told(count, OMP_NUM_THREADS="7") == told(f"os.sched_setaffinity(0, {{0}}); {count}") == 2
     assert told(count, BRITTLE_THREADS="3") == 3
     assert told(count, OMP_NUM_THREADS="1", BRITTLE_PORTABLE="0") == 1
@@ -70,7 +70,7 @@ def test_threads_are_the_computations_own() -> None:
 @pytest.mark.parametrize("wrong", ["0", "-1", "two", "1.5", ""])
 def test_a_wrong_number_of_threads_is_said_in_one_line(wrong: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    command = [sys.executable, "-m", "brittle.stages.params"]
+    command = [sys.executable, "-m", "brittle.tools.check"]
     environment = CLEAN | {"BRITTLE_THREADS": wrong, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
@@ -136,3 +136,13 @@ def test_no_number_rests_on_functions_that_c_libraries_round_differently(file: P
     text = file.read_text()
     assert not re.search(r"normal\([^\n]*dtype=", text), f"{file.name}: normal32() of rng.py draws them"
     assert "softplus" not in text, f"{file.name}: ln(1 + e^x) is -logsigmoid(-x)"
+
+
+def test_only_what_is_out_of_memory_is_said_to_be() -> None:
+    with pytest.raises(RuntimeError) as torch_s:
+        torch.empty(2**50)
+    with pytest.raises(MemoryError) as numpy_s:
+        np.empty(2**50)
+    assert device.is_out_of_memory(torch_s.value)
+    assert device.is_out_of_memory(numpy_s.value)
+    assert not device.is_out_of_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))

@@ -13,16 +13,21 @@ import torch
 from ruamel.yaml import YAML
 from torch import Tensor
 
-from brittle.params.base import BadInput, Section, load
-from brittle.params.cifar10 import Cifar10Params, deepest_layer
-from brittle.params.images import CLASSES, ImagesParams
-from brittle.params.mnist_cifar import MnistCifarParams
+from brittle.core.errors import BadInput
+from brittle.core.params import Section, load, read, validated
+from brittle.core.rng import rng
+from brittle.params import overlaid
+from brittle.pictures import mnist_cifar
+from brittle.pictures.cifar10_nets import within
+from brittle.pictures.cifar10_params import Cifar10Params, deepest_layer
+from brittle.pictures.mnist_cifar_data import Source
+from brittle.pictures.mnist_cifar_params import MnistCifarParams
+from brittle.pictures.mnist_cifar_probe import DIGIT
+from brittle.pictures.mnist_cifar_train import how
+from brittle.pictures.params import ImagesParams
+from brittle.probes.image_uap import on_upper_half
 from brittle.probes.randomised import randomised
-from brittle.rng import rng
-from brittle.stages import mnist_cifar as stage
-from brittle.stages.cifar10_nets import within
-from brittle.stages.mnist_cifar_probe import DIGIT, on_digit
-from brittle.stages.mnist_cifar_train import how
+from brittle.worlds.classes import CLASSES
 from brittle.worlds.mnist_cifar import LETTERS, Blocks, classes, draw
 from conftest import ROOT
 
@@ -188,7 +193,7 @@ def test_scores_are_of_what_a_network_sees() -> None:
 
     for kind, height in (("standard", 64), ("adversarial", 64), ("alone", 32)):
         seen.clear()
-        values = stage.scores(Sees(), kind, parts, pairs)
+        values = mnist_cifar.scores(Sees(), kind, parts, pairs)
         np.testing.assert_allclose(values, pairs[:, 1], atol=1e-4)
         assert {tuple(x.shape[1:]) for x in seen} == {(3, height, 32)}
         assert all(x.is_contiguous(memory_format=torch.channels_last) for x in seen)
@@ -198,12 +203,12 @@ def test_scores_are_of_what_a_network_sees() -> None:
 def test_the_share_on_the_digit_is_of_the_upper_half() -> None:
     delta = torch.zeros(3, 64, 32)
     delta[1, 31, 5], delta[2, 32, 5] = 2.0, 1.0
-    assert on_digit(delta) == pytest.approx(0.8)
+    assert on_upper_half(delta) == pytest.approx(0.8)
 
 
 def test_train_and_test_and_worlds_have_their_own_draws() -> None:
     y = torch.from_numpy(DIGIT_LABELS), torch.from_numpy(PICTURE_LABELS)
-    sources = {split: stage.Source(split, blocks(), *y) for split in ("train", "test")}
+    sources = {split: Source(split, blocks(), *y) for split in ("train", "test")}
     pairs = {split: source.draw(WORLD, 40)[0] for split, source in sources.items()}
     assert not torch.equal(pairs["train"], pairs["test"])
     assert torch.equal(pairs["train"], sources["train"].draw(WORLD, 40)[0])
@@ -323,7 +328,7 @@ def test_a_model_needs_a_world(tmp_path: Path) -> None:
     )
     assert "resnet50" in line.partition("must")[2]
     p = loaded(tmp_path, MnistCifarParams, worlds | {"mnist_cifar.skip": skip[:1]}).mnist_cifar
-    assert {job.world for job in stage.jobs(p, "resnet50")} == {B}
+    assert {job.world for job in mnist_cifar.jobs(p, "resnet50")} == {B}
 
 
 def test_every_training_has_a_batch_of_samples(tmp_path: Path) -> None:
@@ -402,9 +407,9 @@ def test_every_network_has_one_of_the_layers(tmp_path: Path) -> None:
     assert [deepest_layer(net) for net in ("alexnet", "resnet-34", "resnet-16", "resnet-28-10")] == [5, 31, 13, 25]
 
 
-@pytest.mark.parametrize("file", ["params.yaml", "presets/paper.yaml"])
-def test_our_own_files_name_models_and_worlds_that_are_trained(file: str) -> None:
-    p = load(MnistCifarParams, ROOT / file).mnist_cifar
+@pytest.mark.parametrize("preset", [{}, read(ROOT / "presets/paper.yaml")], ids=["params.yaml", "paper.yaml"])
+def test_our_own_files_name_models_and_worlds_that_are_trained(preset: dict[str, Any]) -> None:
+    p = validated(MnistCifarParams, overlaid(GOOD, preset), "params.yaml").mnist_cifar
     pairs = {f"{model}@{world}" for model in p.models for world in p.worlds}
     assert set(p.skip) | set(p.more_seeds) <= pairs
     assert set(p.adversarial.models) | set(p.alone.models) <= set(p.models)
@@ -424,10 +429,10 @@ def test_jobs_are_what_params_say(tmp_path: Path) -> None:
         "mnist_cifar.alone.models": ["googlenet"],
     }
     p = loaded(tmp_path, MnistCifarParams, changes).mnist_cifar
-    names = [job.name for job in stage.jobs(p, "mobilenet_v2")]
+    names = [job.name for job in mnist_cifar.jobs(p, "mobilenet_v2")]
     assert names == [f"standard.{A}.3", f"standard.{B}.3", f"standard.{B}.5", f"adversarial.{A}.3"]
-    assert [job.name for job in stage.jobs(p, "googlenet")] == [f"standard.{B}.3", f"alone.{B}.3"]
-    plans = {job.kind: how(p, job) for model in p.models for job in stage.jobs(p, model)}
+    assert [job.name for job in mnist_cifar.jobs(p, "googlenet")] == [f"standard.{B}.3", f"alone.{B}.3"]
+    plans = {job.kind: how(p, job) for model in p.models for job in mnist_cifar.jobs(p, model)}
     plan, n, attack = plans["adversarial"]
     assert (n, plan.epochs, attack.norm, attack.eps) == (p.adversarial.samples, p.adversarial.epochs, "linf", 0.3)
     plan, n, attack = plans["alone"]

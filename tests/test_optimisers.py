@@ -16,11 +16,11 @@ from torch import Tensor
 
 from brittle.attacks import line, segments
 from brittle.attacks.line import Crossings
+from brittle.core.rng import rng
 from brittle.nets import two_layer
 from brittle.nets.deep import Deep, initial
 from brittle.nets.two_layer import TwoLayer
 from brittle.probes.margin import MarginProbe, probe
-from brittle.rng import rng
 from brittle.train import flow
 from brittle.train.losses import ln_loss
 from brittle.train.optimisers import (

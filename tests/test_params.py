@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from brittle.params.__main__ import leaves
-from brittle.params.base import BadInput, load
-from brittle.params.reads import Reads
-from brittle.params.schema import Schema
-from conftest import ENV, ROOT
+from brittle.core.errors import BadInput
+from brittle.core.params import load
+from brittle.params import Schema, changes, leaves
+from brittle.tools.reads import Reads
+from conftest import ENV, MODULES, ROOT
 
 GOOD = YAML(typ="safe", pure=True).load(ROOT / "params.yaml")
 MISSING = object()
@@ -256,7 +256,7 @@ def test_two_bad_values_give_two_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stage", ["params", "margin_data", "margin_train", "margin_attack", "margin_figures"])
 def test_a_stage_exits_with_2_and_touches_nothing(tmp_path: Path, stage: str) -> None:
     with_value(tmp_path, "d", -5)
-    command = [sys.executable, "-m", f"brittle.stages.{stage}"]
+    command = [sys.executable, "-m", MODULES[stage]]
     done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "params.yaml: d = -5: must be an integer ≥ 2\n"
@@ -265,25 +265,52 @@ def test_a_stage_exits_with_2_and_touches_nothing(tmp_path: Path, stage: str) ->
 
 @pytest.mark.parametrize("argument", [[], ["many"], ["16", "20"], ["-5"]])
 def test_a_cell_that_is_no_number_gives_one_line(tmp_path: Path, argument: list[str]) -> None:
-    command = [sys.executable, "-m", "brittle.stages.sweep_train", *argument]
+    command = [sys.executable, "-m", "brittle.margin.sweep_train", *argument]
     done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: python -m brittle.stages.sweep_train D\n"
+    assert done.stderr == "usage: python -m brittle.margin.sweep_train D\n"
 
 
 @pytest.mark.parametrize("name", ["mlp-100-1", "fcn-100", "fcn-100-x", "fcn-5-0", "cnn-32-7", "cnn-2-6-2"])
 def test_a_cell_that_is_no_architecture_gives_one_line(tmp_path: Path, name: str) -> None:
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    command = [sys.executable, "-m", "brittle.stages.slabs_train", name]
+    command = [sys.executable, "-m", "brittle.slabs.train", name]
     done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"{name}: is not an architecture; those are fcn-WIDTH-DEPTH, cnn-")
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("file", ["params.yaml", "presets/paper.yaml"])
-def test_our_own_parameter_files_fit_the_schema(file: str) -> None:
-    assert load(Schema, ROOT / file).model_dump().keys() == GOOD.keys()
+def test_our_own_parameters_fit_the_schema() -> None:
+    assert load(Schema, ROOT / "params.yaml").model_dump().keys() == GOOD.keys()
+
+
+@pytest.mark.parametrize("preset", sorted((ROOT / "presets").iterdir()), ids=lambda path: path.stem)
+def test_a_preset_is_an_overlay_that_holds_only_what_differs(preset: Path) -> None:
+    changed, now = changes(preset, ROOT / "params.yaml"), dict(leaves(GOOD))
+    assert changed
+    assert all(key in now and now[key] != value for key, value in changed.items())
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("d: 100\n", "mine.yaml: d = 100: is what params.yaml has; a preset holds only what differs"),
+        ("d: -5\n", "mine.yaml: d = -5: must be an integer ≥ 2"),
+        ("D: 5\n", "mine.yaml: D: is not a parameter; the parameters here are "),
+        ("sweep: 5\n", "mine.yaml: sweep = 5: must be a section with the keys ds, "),
+        ("sweep: {ds: [2], d: 3}\n", "mine.yaml: sweep.d: is not a parameter; the parameters here are ds, "),
+        ("- 5\n", "mine.yaml: must be a mapping of parameter names to values"),
+    ],
+)
+def test_a_wrong_preset_gives_one_line(tmp_path: Path, text: str, line: str) -> None:
+    (tmp_path / "mine.yaml").write_text(text)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    command = [sys.executable, "-m", "brittle.params", "mine.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(line)
+    assert done.stderr.count("\n") == 1
 
 
 def test_numbers_are_read_as_dvc_reads_them() -> None:

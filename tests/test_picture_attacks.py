@@ -13,12 +13,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from brittle.attacks.pictures import Attacker, accuracy, fixed, margin, named, strongest
+from brittle.attacks.image_pgd import Attacker, accuracy, fixed, margin, named, strongest
+from brittle.core.rng import rng
 from brittle.nets.alexnet import AlexNet
-from brittle.nets.pictures import flat
 from brittle.nets.pre_resnet import PreResNet
-from brittle.rng import rng
-from brittle.train.pictures import Plan, shown, train
+from brittle.nets.weights import flat
+from brittle.train.image_sgd import ImagePlan, train
+from brittle.worlds.pixels import shown
 
 NORMS = pytest.mark.parametrize("norm", ["l2", "linf"])
 DUAL = {"l2": 2.0, "linf": 1.0}
@@ -99,9 +100,9 @@ def trained(kind: str) -> nn.Module:
     if architecture == "alexnet":
         net: nn.Module = AlexNet(CLASSES, width=0.1)
         net.draw(rng(0, "weights"))
-        plan, side, n, eps = Plan(5, 32, 0.02, 0.9, 5e-4), 32, 224, 0.01
+        plan, side, n, eps = ImagePlan(5, 32, 0.02, 0.9, 5e-4), 32, 224, 0.01
     else:
-        net, plan, side, n, eps = Cnn(), Plan(8, 32, 0.05, 0.9, 5e-4, drops=(6,)), SIDE, 384, 0.04
+        net, plan, side, n, eps = Cnn(), ImagePlan(8, 32, 0.05, 0.9, 5e-4, drops=(6,)), SIDE, 384, 0.04
     attack = {"": None, "linf": Attacker("linf", eps, 2, warmup=3.0), "l2": Attacker("l2", 0.5, 3, 0.1, 2)}[against]
     train(net, *data(n, side), plan, 0, attack)
     return net.eval()

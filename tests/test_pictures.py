@@ -10,10 +10,10 @@ import scipy.fft
 import torch
 from torch import Tensor, nn
 
+from brittle.core.rng import rng
 from brittle.probes.activity import activity
-from brittle.probes.pictures import cosines, densities, haar, high_frequency, spread, total_variation
+from brittle.probes.image_statistics import cosines, densities, haar, high_frequency, spread, total_variation
 from brittle.probes.visualise import excite
-from brittle.rng import rng
 
 
 def numbers(purpose: str, *shape: int) -> Tensor:

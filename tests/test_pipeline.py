@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from conftest import ENV, ROOT, Repo
+from conftest import ENV, ROOT, Repo, stages_ran
 from tiny import TINY
 
 
@@ -32,7 +32,7 @@ def test_a_new_cell_of_a_grid_runs_alone(small_reproduced: Repo, tmp_path: Path)
 
 def test_a_new_architecture_trains_alone(repo: Repo) -> None:
     repo.set(slabs__models=["fcn-8-1", "cnn-2-3-1", "gru-3-5-1", "fcn-4-2"])
-    ran = repo.stages_run("dvc", "repro", "slabs_figures")
+    ran = repo.stages_run("dvc", "repro", "pipelines/slabs/dvc.yaml:slabs_figures")
     assert ran[:2] == ["params", "slabs_train@fcn-4-2"]
     assert sorted(ran[2:]) == ["slabs_attack", "slabs_figures", "slabs_probe"]
 
@@ -45,7 +45,8 @@ def test_a_parameter_of_adversarial_training_trains_nothing_else(repo: Repo) -> 
 
 def test_leaving_out_a_start_trains_nothing(repo: Repo) -> None:
     repo.set(sparse__starts=["pure"])
-    assert repo.stages_run("dvc", "repro", "sparse_figures") == ["params", "sparse_probe", "sparse_figures"]
+    ran = repo.stages_run("dvc", "repro", "pipelines/sparse/dvc.yaml:sparse_figures")
+    assert ran == ["params", "sparse_probe", "sparse_figures"]
 
 
 def test_a_file_of_yours_runs_its_own_stage_and_a_wrong_one_loses_nothing(repo: Repo) -> None:
@@ -53,7 +54,7 @@ def test_a_file_of_yours_runs_its_own_stage_and_a_wrong_one_loses_nothing(repo: 
     (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     file, board = repo.path / "plugins/gaussian_noise.py", repo.path / "plots/cross_remedies.csv"
     file.write_text(example)
-    assert repo.stages_run("dvc", "repro") == ["cross_yours", "cross_figures", "report"]
+    assert repo.stages_run("dvc", "repro") == ["cross_plugins", "cross_figures", "report"]
     rows = board.read_text()
     assert rows.count("gaussian_noise") == len(TINY["cross.worlds"]) + 1
     assert "gaussian_noise" in (repo.path / "plots/report.html").read_text()
@@ -133,16 +134,15 @@ def test_without_a_source_of_pictures_the_rest_goes_on_and_the_reason_is_told(re
     repo.set(images__root="nowhere", d=12)
     code, out = run("dvc", "repro", "--keep-going")
     assert code != 0
-    ran = [line.split("'")[1] for line in out.splitlines() if line.startswith("Running stage")]
+    ran = stages_ran(out)
     assert {"mnist", "cifar10", "margin_train", "margin_figures"} <= set(ran)  # the headline chain is done all the same
     assert not any(stage.startswith(("mnist_cifar", "cifar10_")) for stage in ran)
     assert not any(stage.startswith("cross") for stage in ran)
     assert run("dvc", "repro", "--single-item", "claims", "report")[0] == 0
-    code, out = run("python", "-m", "brittle.stages.missing")
+    code, out = run("python", "-m", "brittle.tools.missing")
     assert code == 1
     first, *reasons = out.splitlines()
-    assert {"mnist", "cifar10", "mnist_cifar_train@mobilenet_v2", "cifar10_train@alexnet"} <= set(
-        first[16:].split(", ")
-    )
+    told = {f"pipelines/pictures/dvc.yaml:{name}" for name in ("mnist", "cifar10", "cifar10_train@alexnet")}
+    assert told <= set(first[16:].split(", "))
     assert [line.split(":")[0] for line in reasons] == ["mnist", "cifar10"]
     assert all("npm (exit code 1)" in line and "images.root = nowhere" in line for line in reasons)

@@ -10,12 +10,31 @@ import pandas as pd
 import pytest
 
 from brittle import plugins
-from brittle.params.base import BadInput, load
-from brittle.params.cross import CrossFigureParams, CrossParams
+from brittle.core.errors import BadInput
+from brittle.core.params import load
+from brittle.cross import (
+    data as cross_data,
+)
+from brittle.cross import (
+    figures as cross_figures,
+)
+from brittle.cross import (
+    networks as cross,
+)
+from brittle.cross import (
+    plugins as cross_plugins,
+)
+from brittle.cross import (
+    probe as cross_probe,
+)
+from brittle.cross import (
+    train as cross_train,
+)
+from brittle.cross.params import CrossParams
+from brittle.drawing.params import FigureParams
 from brittle.plugins import ARGUMENTS
-from brittle.stages import cross, cross_data, cross_figures, cross_probe, cross_train, cross_yours
-from conftest import ROOT, write_example
-from tiny import TINY, set_params
+from conftest import ROOT
+from tiny import TINY, set_params, write_plugins
 
 HEADER = """
 import torch
@@ -46,8 +65,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "plugins").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        cross_data.main(load(cross_data.CrossDataParams))
         for world in ("sphere", "lms-5"):
+            cross_data.main(load(cross_data.Params), world)
             cross_train.main(load(CrossParams), world)
         cross_probe.main(load(CrossParams))
     return folder
@@ -60,14 +79,14 @@ def yours(trained: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for file in (trained / "plugins").iterdir():
         file.unlink()
     yield trained / "plugins"
-    for file in trained.glob("plots/cross_yours_*"):
+    for file in trained.glob("plots/cross_plugin_*"):
         file.unlink()
 
 
 def run() -> dict[str, pd.DataFrame]:
     """The stages that a new plugin runs; the tables that they end in."""
-    cross_yours.main(load(CrossParams))
-    cross_figures.main(load(CrossFigureParams))
+    cross_plugins.main(load(CrossParams))
+    cross_figures.main(load(FigureParams))
     names = ("vectors", "probes", "remedies", "attacks")
     return {name: pd.read_csv(f"plots/cross_{name}.csv") for name in names}
 
@@ -76,12 +95,12 @@ def test_without_plugins_the_tables_are_ours_alone(yours: Path) -> None:
     tables = run()
     assert set(tables["remedies"]["remedy"]) == set(TINY["cross.remedies"])
     assert not tables["remedies"]["yours"].any()
-    assert Path("plots/cross_yours_networks.csv").read_text().count("\n") == 1
+    assert Path("plots/cross_plugin_networks.csv").read_text().count("\n") == 1
 
 
 def test_the_examples_of_the_docs_get_every_probe_and_their_rows(yours: Path) -> None:
     before = run()
-    assert write_example(yours) == ["gaussian_noise.py", "xor.py", "three_layers.py", "random_walk.py"]
+    assert write_plugins(yours) == ["gaussian_noise.py", "xor.py", "three_layers.py", "random_walk.py"]
     after = run()
 
     board = after["remedies"].set_index(["world", "net", "remedy"])
@@ -116,9 +135,9 @@ def test_the_examples_of_the_docs_get_every_probe_and_their_rows(yours: Path) ->
 WRONG = {
     "a syntax error": ("def f(:", "cannot be read: SyntaxError"),
     "an import that fails": ("import no_such_module", "cannot be read: ModuleNotFoundError: No module named 'no_such"),
-    "no decorator": ("x = 1", "enters nothing; put one of @world, @net, @remedy, @attack before a function"),
+    "no decorator": ("x = 1", "registers nothing; put one of @world, @net, @remedy, @attack before a function"),
     "the name of one of ours": ("@remedy\ndef sam(task): pass", "remedy sam() has the name of one of our own"),
-    "a name that is taken": ("@attack\ndef all(net, x, y, radius): pass", "attack all() has a name that is taken"),
+    "a name that is taken": ("@attack\ndef all(net, x, y, radius): pass", "attack all() has a reserved name"),
     "too few arguments": ("@attack\ndef a(net, x): pass", "attack a() must be a function a(net, x, y, radius)"),
     "a class": ("@net\nclass Big: pass", "net Big() must be a function Big(shape, seed)"),
     "an exception": (
@@ -159,12 +178,12 @@ def test_a_wrong_plugin_is_said_in_one_line_and_nothing_is_written(yours: Path, 
     body, words = WRONG[what]
     (yours / "mine.py").write_text((HEADER if "(" in words else "") + body)
     with pytest.raises(BadInput) as error:
-        cross_yours.main(load(CrossParams))
+        cross_plugins.main(load(CrossParams))
     line = str(error.value)
     assert line.startswith("plugins/mine.py: ")
     assert words in line
     assert "\n" not in line
-    assert not list(Path("plots").glob("cross_yours_*"))
+    assert not list(Path("plots").glob("cross_plugin_*"))
 
 
 def test_an_error_names_the_line_of_the_file(yours: Path) -> None:
@@ -172,19 +191,19 @@ def test_an_error_names_the_line_of_the_file(yours: Path) -> None:
         "from brittle.plugins import remedy\n\n@remedy\ndef r(task):\n    return undefined\n"
     )
     with pytest.raises(BadInput, match=re.escape("raised NameError: name 'undefined' is not defined (line 5)")):
-        cross_yours.main(load(CrossParams))
+        cross_plugins.main(load(CrossParams))
 
 
 def test_two_files_may_not_enter_the_same_name(yours: Path) -> None:
     for name in ("a.py", "b.py"):
         (yours / name).write_text("from brittle.plugins import remedy\n\n@remedy\ndef r(task): pass\n")
     with pytest.raises(BadInput, match=re.escape("plugins/b.py: remedy r() has the name of plugins/a.py")):
-        cross_yours.main(load(CrossParams))
+        cross_plugins.main(load(CrossParams))
 
 
 def test_a_folder_that_is_not_there_is_named(yours: Path) -> None:
     with pytest.raises(BadInput, match=r"^params.yaml: cross.plugins = 'elsewhere': is not a folder here"):
-        cross_yours.files("elsewhere")
+        cross_plugins.files("elsewhere")
 
 
 def test_a_world_may_bring_a_network_of_yours(yours: Path) -> None:
@@ -210,7 +229,7 @@ def test_only_the_folder_that_is_named_is_run(yours: Path) -> None:
     (yours / "deeper").mkdir()
     (yours / "deeper/evil.py").write_text("raise RuntimeError('ran')")
     try:
-        assert cross_yours.files("plugins") == {}
+        assert cross_plugins.files("plugins") == {}
     finally:
         (yours / "deeper/evil.py").unlink()
         (yours / "deeper").rmdir()
@@ -223,8 +242,8 @@ def test_every_kind_is_documented() -> None:
 
 
 def test_our_own_are_entered_in_the_same_way() -> None:
-    assert {each.name for each in plugins.ours("net")} == {"two_layer", "symmetric", "cnn"}
-    assert {each.name for each in plugins.ours("attack")} == {"pgd", "nearest"}
+    assert {each.name for each in plugins.built_in("net")} == {"two_layer", "symmetric", "cnn"}
+    assert {each.name for each in plugins.built_in("attack")} == {"pgd", "nearest"}
     assert cross.plugins.named("remedy", "sam").title == "remedy sam"
     with pytest.raises(BadInput, match="is not a remedy; must be one of nothing, "):
         plugins.named("remedy", "prayer")

@@ -12,7 +12,7 @@ from conftest import ENV, ROOT
 
 WORK = """
 import time
-from brittle.stages.progress import bar, tracked
+from brittle.core.progress import bar, tracked
 for _ in tracked(range(4), "attacking"):
     time.sleep(0.15)
 with bar(2, "training") as shown:

@@ -16,20 +16,27 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from torch import Tensor
 
+from brittle.attacks import softened_pgd
 from brittle.attacks.fgm import Attack, fgm
-from brittle.attacks.minimal import minimal
+from brittle.attacks.minimum_norm_pgd import minimal
 from brittle.attacks.pgd import pgd
-from brittle.nets.symmetric import Symmetric, from_below, pure
-from brittle.params.base import BadInput, load
-from brittle.params.sparse import SparseParams
+from brittle.core import progress
+from brittle.core.errors import BadInput
+from brittle.core.params import load
+from brittle.core.rng import rng
+from brittle.nets.symmetric import Symmetric, pure
+from brittle.nets.symmetric_from_below import from_below
 from brittle.probes.certify import certified
 from brittle.probes.density import density
 from brittle.probes.mixture import PURE, decompose, mixture
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
-from brittle.rng import rng
-from brittle.stages import progress, sparse, sparse_data, sparse_grid, sparse_train
-from brittle.stages.sparse import Job, Setting
-from brittle.stages.sparse_grid import Varied
+from brittle.sparse import data, grid, schedules, train
+from brittle.sparse import settings as sparse_settings
+from brittle.sparse.grid import Varied
+from brittle.sparse.params import SparseParams
+from brittle.sparse.schedules import Phase
+from brittle.sparse.settings import Setting
+from brittle.sparse.world import draw_world
 from brittle.train import purify
 from brittle.train.purify import BLOCK, Rules, Stretch, Training, drawn
 from brittle.worlds.sparse_coding import SparseCoding, incoherent, labelling, orthogonal
@@ -466,14 +473,14 @@ def test_perturbations_are_in_their_balls_and_pgd_is_the_worst(norm: str, kind: 
     here, tau = setting(), 0.25
     d = here.x.shape[1]
     f = wavy if kind == "wavy" else Symmetric(numbers("w", 30, d).float(), 0.8, 0.04)
-    deltas = sparse.perturbed(f, here, norm, tau)
+    deltas = here.perturbed(f, norm, tau)
     assert list(deltas) == ["dense", "random", "fgm", "pgd"]
     for name, delta in deltas.items():
         sizes = torch.linalg.vector_norm(delta, BALLS[norm], 1)
         assert delta.shape == here.x.shape
         assert sizes.max() <= tau * (1 + 1e-5)
         if name != "pgd":  # to the end of the ball, unless there is nowhere to go
-            somewhere = sparse.gradient(f, here.x).any(1) if name == "fgm" else sizes >= 0
+            somewhere = softened_pgd.gradient(f, here.x).any(1) if name == "fgm" else sizes >= 0
             assert somewhere.double().mean() > 0.5
             assert sizes[somewhere].min() >= tau * (1 - 1e-5)
             assert not delta[~somewhere].any()
@@ -481,8 +488,8 @@ def test_perturbations_are_in_their_balls_and_pgd_is_the_worst(norm: str, kind: 
     assert (scores["pgd"] <= here.y * f(here.x)).all()
     assert (scores["pgd"] <= scores["fgm"]).all()
     assert scores["pgd"].mean() < min(scores[name].mean() for name in ("dense", "random", "fgm"))
-    runs = [pgd(f, here.x, here.y, norm, tau, sparse.PGD_STEPS)]
-    runs += [pgd(f, here.x, here.y, norm, tau, sparse.PGD_STEPS, 2 / sparse.PGD_STEPS, deltas["random"])]
+    runs = [pgd(f, here.x, here.y, norm, tau, softened_pgd.PGD_STEPS)]
+    runs += [pgd(f, here.x, here.y, norm, tau, softened_pgd.PGD_STEPS, 2 / softened_pgd.PGD_STEPS, deltas["random"])]
     candidates = torch.stack([scores["fgm"], *(here.y * f(here.x + delta) for delta in runs)])
     torch.testing.assert_close(scores["pgd"], candidates.amin(0))
     if kind == "wavy":
@@ -493,7 +500,7 @@ def test_perturbations_are_in_their_balls_and_pgd_is_the_worst(norm: str, kind: 
 def test_the_dense_perturbation_needs_no_network_and_fgm_follows_the_gradient(norm: str) -> None:
     here, tau = setting(), 0.25
     g = numbers("g", here.x.shape[1]).float()
-    deltas = sparse.perturbed(lambda x: x @ g, here, norm, tau)
+    deltas = here.perturbed(lambda x: x @ g, norm, tau)
     for name, direction in (("dense", here.dictionary @ here.w_star), ("fgm", g)):
         step = direction.sign() if norm == "linf" else direction / direction.norm()
         torch.testing.assert_close(deltas[name], -tau * here.y[:, None] * step)
@@ -503,7 +510,7 @@ def test_the_dense_perturbation_needs_no_network_and_fgm_follows_the_gradient(no
     assert (deltas["random"] @ g > 0).any()
     assert (deltas["random"] @ g < 0).any()
     torch.testing.assert_close(
-        deltas["fgm"], fgm(sparse.gradient(lambda x: x @ g, here.x), here.y, norm, tau), rtol=0, atol=0
+        deltas["fgm"], fgm(softened_pgd.gradient(lambda x: x @ g, here.x), here.y, norm, tau), rtol=0, atol=0
     )
 
 
@@ -511,8 +518,8 @@ def test_accuracy_is_the_share_of_samples_on_the_right_side() -> None:
     here = setting(8)
     here = replace(here, y=torch.ones(8))
     scores = torch.tensor([1.0, 2, 3, -1, 0, 1, 1, -2])
-    assert sparse.accuracy(lambda x: scores, here) == 5 / 8  # 0 is no answer
-    assert sparse.accuracy(lambda x: x[:, 0], replace(here, x=0 * here.x), torch.eye(8, 16)) == 1 / 8
+    assert here.accuracy(lambda x: scores) == 5 / 8  # 0 is no answer
+    assert replace(here, x=0 * here.x).accuracy(lambda x: x[:, 0], torch.eye(8, 16)) == 1 / 8
     assert [len(part) for part in (here.first(3).x, here.first(3).y)] == [3, 3]
 
 
@@ -539,7 +546,7 @@ JOBS = {  # name: source
 @pytest.mark.parametrize(("start", "also"), JOBS)
 def test_jobs_are_what_the_parameters_ask_for_each_after_its_source(start: str, also: tuple[str, ...]) -> None:
     p = params(**{f"{start}__also": list(also), f"{start}__clean__lr": 0.2, f"{start}__adversarial__batch": 32}).sparse
-    every = sparse.jobs(p, start, ATTACK)
+    every = schedules.jobs(p, start, ATTACK)
     assert list({job.name: job.source for job in every}.items()) == list(JOBS[start, also].items())
     names = [job.name for job in every]
     assert all(job.source is None or names.index(job.source) < names.index(job.name) for job in every)
@@ -565,35 +572,35 @@ def test_jobs_are_what_the_parameters_ask_for_each_after_its_source(start: str, 
 def test_the_lottery_ends_with_its_final_bias_and_not_a_step_later(until: float, growth: float, lr: float) -> None:
     changes = {"until": until, "growth": growth, "lr": lr, "batch": 4, "bias": 0.7}
     p = params(**{f"random__lottery__{key}": value for key, value in changes.items()}, random__neurons=30).sparse
-    first = sparse.first_bias(p)
+    first = schedules.first_bias(p)
     assert first == pytest.approx(0.7 * p.random.scale * math.sqrt(math.log(16)), rel=1e-12)
-    world = sparse.draw_world(p)
-    state = sparse.begin(p, world, "random", 0, torch.device("cpu"))
+    world = draw_world(p)
+    state = schedules.begin(p, world, "random", 0, torch.device("cpu"))
     assert state.b == first
-    job = sparse.jobs(p, "random", ATTACK)[0]
+    job = schedules.jobs(p, "random", ATTACK)[0]
     biases = [(state.step, state.b)]
     steps = job.stretch.steps
     x, y = drawn(world, 4, rng(0, "x"))
     for _ in range(steps):
-        purify.step(state, x, y, job.stretch, sparse.rules(p, p.d))
+        purify.step(state, x, y, job.stretch, schedules.rules(p, p.d))
         biases.append((state.step, state.b))
     assert biases[-1] == (steps, until * first)
     assert biases[-2][1] < until * first
-    run = sparse.begin(p, world, "random", 0, torch.device("cpu"))
-    purify.run(run, world, job.stretch, sparse.rules(p, p.d), 0, "lottery")
+    run = schedules.begin(p, world, "random", 0, torch.device("cpu"))
+    purify.run(run, world, job.stretch, schedules.rules(p, p.d), 0, "lottery")
     assert (run.step, run.b) == (steps, until * first)
 
 
 def test_training_begins_with_the_weights_of_the_parameters_and_of_the_seed() -> None:
     p = params(pure__copies=3, pure__noise=0.0, pure__bias=0.04, words=12, spread=0.4).sparse
-    world, cpu = sparse.draw_world(p), torch.device("cpu")
+    world, cpu = draw_world(p), torch.device("cpu")
     assert (world.ambient, world.words, world.k, world.margin) == (16, 12, 3, p.margin)
-    state = sparse.begin(p, world, "pure", 0, cpu)
+    state = schedules.begin(p, world, "pure", 0, cpu)
     assert (state.w.shape, state.b, state.step) == ((36, 16), 0.04, 0)
     neurons = decompose(state.w, torch.from_numpy(world.dictionary), torch.from_numpy(world.w_star))
     assert neurons.word.tolist() == list(range(12)) * 3
     close(neurons.alpha, [p.pure.size] * 36)
-    states = [sparse.begin(p, world, "random", seed, cpu) for seed in (0, 0, 1)]
+    states = [schedules.begin(p, world, "random", seed, cpu) for seed in (0, 0, 1)]
     assert states[0].w.shape == (p.random.neurons, 16)
     assert float(states[0].w.std()) == pytest.approx(p.random.scale, rel=0.1)
     assert torch.equal(states[0].w, states[1].w)
@@ -602,8 +609,8 @@ def test_training_begins_with_the_weights_of_the_parameters_and_of_the_seed() ->
 
 def test_words_on_counts_the_words_of_a_sample() -> None:
     p = params(margin=0.0, c1=0.7, c2=0.6).sparse
-    assert sparse.words_on(sparse.draw_world(p)) == pytest.approx(0.7 + 0.6 * 3, rel=0.03)
-    few, many = (sparse.words_on(sparse.draw_world(params(margin=margin).sparse)) for margin in (0.0, 1.0))
+    assert draw_world(p).words_on() == pytest.approx(0.7 + 0.6 * 3, rel=0.03)
+    few, many = (draw_world(params(margin=margin).sparse).words_on() for margin in (0.0, 1.0))
     assert many > 1.05 * few  # the filter leaves out samples of few words
 
 
@@ -624,7 +631,7 @@ def test_varied_parameters_are_the_others_except_where_they_differ() -> None:
 @pytest.mark.parametrize(("d", "k"), [(16, 3), (64, 12), (8, 3), (24, 1)])
 def test_at_another_size_times_grow_like_d_and_radii_shrink_like_one_by_root_k(d: int, k: int) -> None:
     p = params(words=12, pure__clean__steps=20, random__also=["pgd"]).sparse
-    q, longer = sparse_grid.sized(p, d, k), d / 16
+    q, longer = grid.sized(p, d, k), d / 16
     assert (q.d, q.k, q.words) == (d, k, 0.75 * d)
     assert q.tau * math.sqrt(k) == pytest.approx(p.tau * math.sqrt(3))
     assert q.pure.bias * math.sqrt(d) == pytest.approx(p.pure.bias * 4)
@@ -638,15 +645,15 @@ def test_at_another_size_times_grow_like_d_and_radii_shrink_like_one_by_root_k(d
             assert (new.batch, new.lr) == (old.batch, old.lr)
         assert after.seeds == before.seeds
     assert (q.margin, q.spread, q.c1, q.sigma_x) == (p.margin, p.spread, p.c1, p.sigma_x)
-    assert sparse.first_bias(q) == pytest.approx(0.5 * p.random.scale * math.sqrt(math.log(d)))
-    changed = sparse_grid.sized(p, d, k, words=5, margin=0.0, spread=0.25)
+    assert schedules.first_bias(q) == pytest.approx(0.5 * p.random.scale * math.sqrt(math.log(d)))
+    changed = grid.sized(p, d, k, words=5, margin=0.0, spread=0.25)
     assert (changed.words, changed.margin, changed.spread, changed.d) == (5, 0.0, 0.25, d)
 
 
 def listed(**changes: Any) -> list[tuple[Any, ...]]:
     sizes = {"grid__ds": [16, 64], "grid__ks": [2, 5], "grid__random_ds": [12], "grid__kappa": 0.5}
     p = params(**(sizes | changes)).sparse
-    return [(c.of, c.start, c.p.d, c.p.k, c.p.margin, c.norm) for c in sparse_grid.cells(p)]
+    return [(c.of, c.start, c.p.d, c.p.k, c.p.margin, c.norm) for c in grid.cells(p)]
 
 
 def test_the_grid_has_the_cells_that_the_parameters_ask_for() -> None:
@@ -675,7 +682,7 @@ def test_the_grid_has_the_cells_that_the_parameters_ask_for() -> None:
 
 def test_a_version_of_the_world_differs_in_what_it_is_named_after() -> None:
     p = params(spikes=0.0, grid__spikes=2.5, grid__words=1.5, grid__spread=0.25).sparse
-    named = {cell.of: cell.p for cell in sparse_grid.cells(p) if cell.of not in ("d", "k")}
+    named = {cell.of: cell.p for cell in grid.cells(p) if cell.of not in ("d", "k")}
     keys = ("spikes", "dictionary", "words", "spread", "margin", "k", "d", "tau")
     usual = (0.0, "orthogonal", 16, 0.0, p.margin, 3, 16, p.tau)
     different = {
@@ -689,7 +696,7 @@ def test_a_version_of_the_world_differs_in_what_it_is_named_after() -> None:
         "linf": {"dictionary": "identity"},
     }
     for q in named.values():
-        assert sparse.draw_world(q).dictionary.shape == (16, q.words)
+        assert draw_world(q).dictionary.shape == (16, q.words)
 
 
 # Interruption
@@ -731,7 +738,7 @@ def at(folder: Path, patch: pytest.MonkeyPatch, p: SparseParams) -> Path:
     """A folder with the data of these parameters, to train in."""
     folder.mkdir(exist_ok=True)
     patch.chdir(folder)
-    sparse_data.main(p)
+    data.main(p)
     return folder
 
 
@@ -745,8 +752,8 @@ def test_a_stopped_training_goes_on_to_the_same_bytes(
 ) -> None:
     p, steps = params(**LONGER), Counted(monkeypatch)
     whole = at(tmp_path / "whole", monkeypatch, p)
-    sparse_train.main(p, start)
-    needed = sum(job.stretch.steps for job in sparse.jobs(p.sparse, start, ATTACK)) * len(
+    train.main(p, start)
+    needed = sum(job.stretch.steps for job in schedules.jobs(p.sparse, start, ATTACK)) * len(
         getattr(p.sparse, start).seeds
     )
     assert steps.taken == needed
@@ -758,7 +765,7 @@ def test_a_stopped_training_goes_on_to_the_same_bytes(
     while not (stopped / "models").exists():
         steps.left = 2 * BLOCK + 5
         try:
-            sparse_train.main(p, start)
+            train.main(p, start)
         except KeyboardInterrupt:
             stops += 1
             assert stops < 50
@@ -767,10 +774,10 @@ def test_a_stopped_training_goes_on_to_the_same_bytes(
             assert list((stopped / ".checkpoints").iterdir())
     assert stops >= 4
     assert needed < steps.taken <= needed + BLOCK * stops  # what a stop costs
-    assert "going on from .checkpoints/sparse_train-" in capsys.readouterr().err
+    assert "resuming from .checkpoints/sparse_train-" in capsys.readouterr().err
     assert written(stopped) == written(whole)  # and so no checkpoint is left
     outputs = {f"models/sparse/{start}.safetensors", f"plots/sparse/{start}.csv", f"plots/sparse_growth/{start}.csv"}
-    assert written(stopped).keys() == outputs | {sparse.DATA}
+    assert written(stopped).keys() == outputs | {sparse_settings.DATA}
 
 
 def test_a_network_that_is_ready_is_kept_however_short_its_training_was(
@@ -781,10 +788,10 @@ def test_a_network_that_is_ready_is_kept_however_short_its_training_was(
     at(tmp_path, monkeypatch, p)
     steps.left = 40 + 18  # clean training, and a part of adversarial training
     with pytest.raises(KeyboardInterrupt):
-        sparse_train.main(p, "pure")
+        train.main(p, "pure")
     assert len(list((tmp_path / ".checkpoints").iterdir())) == 1
     steps.left, steps.taken = math.inf, 0
-    sparse_train.main(p, "pure")
+    train.main(p, "pure")
     assert steps.taken == 20
     assert list((tmp_path / ".checkpoints").iterdir()) == []
 
@@ -794,12 +801,12 @@ def test_what_training_leaves_is_what_the_networks_are_loaded_from(
 ) -> None:
     p = params(**LONGER)
     at(tmp_path, monkeypatch, p)
-    sparse_train.main(p, "random")
+    train.main(p, "random")
     cpu = torch.device("cpu")
-    here, found = sparse.load(p.sparse, cpu), sparse.load_nets(p.sparse, "random", 0, cpu)
-    rules, ends = sparse.rules(p.sparse, p.sparse.d), {}
-    for job in sparse.jobs(p.sparse, "random", Attack("l2", p.sparse.tau)):  # the same once more, by hand
-        state = ends[job.source].then() if job.source else sparse.begin(p.sparse, here.world, "random", 0, cpu)
+    here, found = sparse_settings.load_setting(p.sparse, cpu), schedules.load_nets(p.sparse, "random", 0, cpu)
+    rules, ends = schedules.rules(p.sparse, p.sparse.d), {}
+    for job in schedules.jobs(p.sparse, "random", Attack("l2", p.sparse.tau)):  # the same once more, by hand
+        state = ends[job.source].then() if job.source else schedules.begin(p.sparse, here.world, "random", 0, cpu)
         purify.run(state, here.world, job.stretch, rules, 0, f"sparse {job.name}")
         ends[job.name] = state
     assert list(found.nets) == list(ends)
@@ -829,19 +836,19 @@ def test_a_checkpoint_of_other_parameters_is_not_used(
     steps.left = 18
     at(tmp_path, monkeypatch, p)
     with pytest.raises(KeyboardInterrupt):
-        sparse_train.main(p, "pure")
+        train.main(p, "pure")
     assert len(list((tmp_path / ".checkpoints").iterdir())) == 1
     steps.left = math.inf
     at(tmp_path, monkeypatch, other)
-    sparse_train.main(other, "pure")
-    assert "going on from" not in capsys.readouterr().err
+    train.main(other, "pure")
+    assert "resuming from" not in capsys.readouterr().err
 
 
 def test_a_bias_under_which_every_neuron_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     p = params(random__lottery__until=500, random__lottery__growth=50, random__also=[])
     at(tmp_path, monkeypatch, p)
     with pytest.raises(BadInput, match=r"sparse\.random: every neuron died \(lottery\); use a smaller growth"):
-        sparse_train.main(p, "random")
+        train.main(p, "random")
     assert not (tmp_path / "models").exists()
 
 
@@ -850,19 +857,18 @@ def test_pgd_finds_more_on_a_purified_network_when_it_begins_on_a_softer_one() -
     d, generator = 32, np.random.default_rng(0)
     world = SparseCoding(orthogonal(d, d, generator), labelling(d, 0.0, generator), k=4, sigma_x=0.2, margin=1.0)
     net = Symmetric(torch.from_numpy((world.dictionary * world.w_star).T.copy()), 0.05, 0.0025)
-    here = sparse.Setting.of(world, *purify.drawn(world, 300, generator))
+    here = sparse_settings.Setting.of(world, *purify.drawn(world, 300, generator))
     plain, strong = (
-        sparse.accuracy(net, here, sparse.perturbed(net, here, "l2", 0.35, softer)["pgd"])
-        for softer in (None, sparse.soft(net))
+        here.accuracy(net, here.perturbed(net, "l2", 0.35, softer)["pgd"]) for softer in (None, softened_pgd.soft(net))
     )
     assert strong < plain - 0.05
 
 
 def test_effort_counts_the_products_of_a_step() -> None:
     stretch = Stretch(10, 8, 0.1)
-    assert sparse_train.effort(Job("clean", None, stretch)) == 80
-    assert sparse_train.effort(Job("robust", None, replace(stretch, attack=ATTACK))) == 240
-    assert sparse_train.effort(Job("pgd", None, replace(stretch, attack=Attack("l2", 0.3, 5)))) == 880
+    assert train.effort(Phase("clean", None, stretch)) == 80
+    assert train.effort(Phase("robust", None, replace(stretch, attack=ATTACK))) == 240
+    assert train.effort(Phase("pgd", None, replace(stretch, attack=Attack("l2", 0.3, 5)))) == 880
 
 
 # Bad input

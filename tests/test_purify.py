@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from brittle.attacks.fgm import Attack, fgm
+from brittle.core.rng import rng
 from brittle.nets.symmetric import REACH, Symmetric, pure, random
-from brittle.rng import rng
 from brittle.train.purify import BLOCK, LOOKED, Rules, Stretch, Training, alive, run, step
 from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 from brittle.probes import randomised as module
 from brittle.probes.boundary import Boundary, grid
 from brittle.probes.confidence import confidence, contradicted

@@ -15,16 +15,16 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 from torch.nn.utils import parameters_to_vector
 
-from brittle.attacks.minimum import minimum
+from brittle.attacks.nearest_boundary import minimum
 from brittle.attacks.pgd import pgd
-from brittle.nets.modules import Average, Relu, Symmetric, as_two_layer
-from brittle.params.base import BadInput
-from brittle.params.cross import REMEDIES
-from brittle.plugins import ours
-from brittle.probes import every
-from brittle.rng import rng
+from brittle.core.errors import BadInput
+from brittle.core.rng import rng
+from brittle.cross.params import REMEDIES
+from brittle.nets.modules import Average, Relu, SymmetricModule, as_two_layer
+from brittle.plugins import built_in
+from brittle.probes import battery
 from brittle.train import remedies
-from brittle.train.remedies import Plan, Task
+from brittle.train.remedies import RemedyPlan, Task
 from brittle.worlds import sphere
 from brittle.worlds.common import World
 
@@ -77,7 +77,7 @@ def task(
     def attack(net: nn.Module, x: Tensor, y: Tensor, radius: float) -> Tensor:
         return x + pgd(net, x, y, "l2", radius, 3)
 
-    plan = Plan(updates, batch, lr, momentum, target)
+    plan = RemedyPlan(updates, batch, lr, momentum, target)
     return Task(world, build or default, seed, plan, STRENGTH | strength, attack)
 
 
@@ -193,11 +193,11 @@ def test_no_updates_are_none() -> None:
 
 
 def test_the_list_of_the_parameters_is_that_of_the_remedies() -> None:
-    assert {each.name for each in ours("remedy")} == set(REMEDIES)
+    assert {each.name for each in built_in("remedy")} == set(REMEDIES)
 
 
 @pytest.mark.parametrize("name", REMEDIES)
-@pytest.mark.parametrize("kind", [Relu, Symmetric])
+@pytest.mark.parametrize("kind", [Relu, SymmetricModule])
 def test_the_same_seed_gives_the_same_bytes_and_another_others(name: str, kind: type[nn.Module]) -> None:
     found = []
     for seed, noise in ((1, 0), (1, 5), (2, 0)):
@@ -291,7 +291,7 @@ def test_noised_leaves_a_network_that_does_not_rely_on_s() -> None:
     relies = {}
     for name in ("nothing", "noised"):
         t = task(updates=600, lr=0.1)
-        relies[name] = every.reliance(getattr(remedies, name)(t), t.world, 3)
+        relies[name] = battery.reliance(getattr(remedies, name)(t), t.world, 3)
     assert relies["nothing"]["reliance"] > 0.6
     assert relies["noised"]["reliance"] < 0.1
     assert relies["noised"]["accuracy"] > 0.95

@@ -13,16 +13,15 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ruamel.yaml import YAML
 
-from brittle.params.base import BadInput, load
-from brittle.params.headline import Headline
-from brittle.report import across, captions, markdown
+from brittle.core.errors import BadInput
+from brittle.core.params import TopLevel, load
+from brittle.report import across, build, captions, markdown
 from brittle.report.page import Column, Figure, Page, Section, Sheet, in_order, render, unbroken
-from brittle.stages import report
+from brittle.tools.graph import stages
 from conftest import ROOT
 
-STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
+STAGES = stages()
 MADE_UP = ("cross_vectors", "cross_remedies")  # figures
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
 SVG = (
@@ -36,7 +35,7 @@ def make_inputs(folder: Path, committed: Path) -> None:
     (folder / "plots").mkdir(parents=True)
     for name in ("params.yaml", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, folder)
-    for path in [committed / path for path in report.inputs() if path.startswith("plots/")]:
+    for path in [committed / path for path in build.inputs() if path.startswith("plots/")]:
         if path.is_file() and not path.name.startswith("cross_"):
             shutil.copy(path, folder / "plots")
     for name in MADE_UP:
@@ -84,7 +83,7 @@ def vectors() -> pd.DataFrame:
 
 
 def claim(id: str, **changes: Any) -> dict[str, Any]:
-    columns = dict.fromkeys(report.CLAIMS, "words") | {"verdict": "reproduced", "source": "VYS Thm 1", "id": id}
+    columns = dict.fromkeys(build.CLAIMS, "words") | {"verdict": "reproduced", "source": "VYS Thm 1", "id": id}
     return columns | changes
 
 
@@ -106,7 +105,7 @@ def html(tmp_path_factory: pytest.TempPathFactory, committed: Path) -> str:
 def written(folder: Path) -> str:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        report.main(load(Headline))
+        build.main(load(TopLevel))
         return Path("plots/report.html").read_text(encoding="utf-8")
 
 
@@ -152,7 +151,7 @@ def test_everything_is_on_the_page(html: str, committed: Path) -> None:
     assert {"X1", "X2", "X3"} <= shown
     for caption in captions.FIGURES + captions.TABLES:
         assert f"<code>dvc repro {caption.stage}</code>" in html
-    for path in report.inputs():
+    for path in build.inputs():
         assert f"<td><code>{path}</code></td>" in html
 
 
@@ -246,19 +245,16 @@ def test_a_markdown_table_becomes_a_sheet() -> None:
     assert [list(row.values()) for row in sheet.rows] == [["a", "0.5 ± 0.1"], ["", "–"]]
 
 
-def written_by(stage: str) -> set[str]:
-    entries = [entry for kind in ("outs", "plots") for entry in STAGES[stage].get(kind, [])]
-    return {next(iter(entry)) if isinstance(entry, dict) else entry for entry in entries}
-
-
 @pytest.mark.parametrize("caption", captions.FIGURES + captions.TABLES, ids=lambda caption: caption.name)
 def test_a_caption_names_the_stage_that_makes_its_figure(caption: captions.Caption) -> None:
     kind = "md" if caption in captions.TABLES else "svg"
-    assert f"plots/{caption.name}.{kind}" in written_by(caption.stage)
+    file, _, name = caption.stage.rpartition(":")
+    assert f"plots/{caption.name}.{kind}" in STAGES[name].outputs
+    assert STAGES[name].file == ROOT / (file or "dvc.yaml")
 
 
 def test_every_figure_and_table_of_the_pipeline_has_a_caption() -> None:
-    made = {path for stage in STAGES for path in written_by(stage)}
+    made = {path for stage in STAGES.values() for path in stage.outputs}
     for kind, known in (("svg", captions.FIGURES), ("md", captions.TABLES)):
         paths = {f"plots/{caption.name}.{kind}" for caption in known}
         assert {path for path in made if path.endswith(f".{kind}")} - paths == set()

@@ -12,19 +12,25 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ENV, ROOT
+from conftest import ENV, MODULES, ROOT
 from tiny import TINY, set_params
 
 # The stage as it is, but with a checkpoint every fifth of a second.
 DRIVER = """
 import runpy, sys
-from brittle.stages import progress
+from brittle.core import progress
 progress.SECONDS = 0.2
 name = sys.argv.pop(1)
-runpy.run_module(f"brittle.stages.{name}", run_name="__main__", alter_sys=True)
+runpy.run_module(name, run_name="__main__", alter_sys=True)
 """
 MARGIN = {"d": 20, "width": 50, "seeds": [0, 1]}
 MARGIN_OUTPUTS = ["models/margin.safetensors", "plots/margin_training.csv"]
+
+
+def module(stage: str, *cell: str) -> list[str]:
+    """What follows `python -m`; a stage may be given with its cell in one string."""
+    name, *rest = stage.split()
+    return [MODULES[name], *rest, *cell]
 
 
 @dataclass(frozen=True)
@@ -39,17 +45,16 @@ class Case:
         shutil.copy(ROOT / "params.yaml", folder)
         set_params(folder / "params.yaml", self.settings)
         for stage in self.before:
-            subprocess.run([sys.executable, "-m", *f"brittle.stages.{stage}".split()], cwd=folder, env=ENV, check=True)
+            subprocess.run([sys.executable, "-m", *module(stage)], cwd=folder, env=ENV, check=True)
         return folder
 
     def whole(self, folder: Path) -> subprocess.CompletedProcess[str]:
-        name, *cell = self.stage
-        command = [sys.executable, "-m", f"brittle.stages.{name}", *cell]
+        command = [sys.executable, "-m", *module(*self.stage)]
         return subprocess.run(command, cwd=folder, env=ENV, check=True, capture_output=True, text=True)
 
     def begun(self, folder: Path) -> subprocess.Popen[bytes]:
         """The stage just after its first checkpoint."""
-        stage = subprocess.Popen([sys.executable, "-c", DRIVER, *self.stage], cwd=folder, env=ENV)
+        stage = subprocess.Popen([sys.executable, "-c", DRIVER, *module(*self.stage)], cwd=folder, env=ENV)
         deadline = time.monotonic() + 60
         while not list(folder.glob(".checkpoints/*.safetensors")):
             assert stage.poll() is None, "the stage ended before its first checkpoint"
@@ -79,16 +84,16 @@ SGD = Case(
 )
 CROSS = TINY | {"cross.worlds": ["lms-5"], "cross.remedies": ["dropout", "adversarial", "ensemble", "nothing"]}
 REMEDIES = Case(
-    ["cross_data"],
+    ["cross_data lms-5"],
     ["cross_train", "lms-5"],
     CROSS | {"cross.training.updates": 3000, "cross.training.target": 0.0, "cross.seeds": [0]},
     ["models/cross/lms-5.safetensors", "plots/cross/lms-5.csv"],
 )
 PROBES = Case(
-    ["cross_data", "cross_train lms-5"],
+    ["cross_data lms-5", "cross_train lms-5"],
     ["cross_probe"],
     CROSS | {"cross.measure.attacked": 20, "cross.measure.bracketed": 10},
-    [f"plots/cross_ours_{part}.csv" for part in ("networks", "attacks", "vectors", "curves")],
+    [f"plots/cross_builtin_{part}.csv" for part in ("networks", "attacks", "vectors", "curves")],
 )
 
 
@@ -116,7 +121,7 @@ def test_a_killed_stage_goes_on_to_the_same_bytes(tmp_path: Path, case: Case, bl
     assert not any((killed / name).exists() for name in case.outputs)
 
     again = case.whole(killed)
-    assert again.stderr.startswith(f"going on from .checkpoints/{case.stage[0]}-")
+    assert again.stderr.startswith(f"resuming from .checkpoints/{case.stage[0]}-")
     for name in case.outputs:
         assert (killed / name).read_bytes() == (whole / name).read_bytes()
     assert list(killed.glob(".checkpoints/*")) == []
@@ -125,9 +130,9 @@ def test_a_killed_stage_goes_on_to_the_same_bytes(tmp_path: Path, case: Case, bl
 def test_networks_that_train_one_after_the_other_are_kept_one_by_one(tmp_path: Path) -> None:
     """Each group leaves a checkpoint as it ends, however short it was; the stage's end removes them, and no others."""
     folder = FLOW.prepared(tmp_path / "stage")
-    one_by_one = "from brittle.stages import margin_train, networks\nnetworks.TOGETHER = 1\n"
-    see = "margin_train.store.save_table = lambda *a: (_ for _ in ()).throw(SystemExit(9))\n"
-    go = "from brittle.stages.run import run\nrun(margin_train.main, margin_train.MarginParams)"
+    one_by_one = "from brittle.margin import networks, train\nnetworks.TOGETHER = 1\n"
+    see = "train.store.save_table = lambda *a: (_ for _ in ()).throw(SystemExit(9))\n"
+    go = "from brittle.core.stage import run\nrun(train.main, train.MarginParams)"
     (folder / ".checkpoints").mkdir()
     (folder / ".checkpoints/margin_train-another.safetensors").touch()
 
@@ -138,7 +143,7 @@ def test_networks_that_train_one_after_the_other_are_kept_one_by_one(tmp_path: P
     assert (cut.returncode, checkpoints()) == (9, 3)
     command = [sys.executable, "-c", one_by_one + go]
     again = subprocess.run(command, cwd=folder, env=ENV, check=True, capture_output=True, text=True)
-    assert again.stderr.count("going on from") == 2
+    assert again.stderr.count("resuming from") == 2
     assert checkpoints() == 1
 
 

@@ -18,17 +18,19 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from brittle import plugins, store
-from brittle.params.base import BadInput
-from brittle.stages import cross_yours
-from brittle.stages.run import run
-from brittle.stages.verify import _cached
+from brittle import plugins
+from brittle.core import store
+from brittle.core.errors import BadInput
+from brittle.core.stage import run
+from brittle.cross import plugins as cross_plugins
+from brittle.tools.graph import stages
+from brittle.tools.verify import _cached
 from brittle.worlds import sources
-from conftest import ENV, ROOT, Repo
-from tiny import TINY, set_params
+from conftest import ENV, MODULES, ROOT, Repo
+from tiny import SMALL, TINY, set_params
 
-STAGES: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(ROOT / "dvc.yaml")["stages"]
-MODULES = sorted((ROOT / "src/brittle").rglob("*.py"))
+STAGES = stages()
+FILES = sorted((ROOT / "src/brittle").rglob("*.py"))
 
 
 class Trap:
@@ -101,22 +103,20 @@ def test_numbers_that_numpy_does_not_know_are_refused_in_one_line(tmp_path: Path
 
 def cell(stage: str) -> list[Any]:
     """The first cell of the stage's matrix, if it has one."""
-    for values in STAGES[stage].get("matrix", {}).values():
-        return [TINY[values.strip("${}")][0]]
-    return []
+    first = STAGES[stage].cells(SMALL)[0]
+    return [] if first is None else [first]
 
 
 def reads(stage: str) -> list[str]:
     """The files of tensors that dvc.yaml says a stage reads, in its first cell."""
-    axes = STAGES[stage].get("matrix", {})
-    deps = [str(dep) for dep in STAGES[stage]["deps"] if str(dep).endswith(".safetensors")]
-    for axis, value in zip(axes, cell(stage), strict=True):
-        deps = [dep.replace(f"${{item.{axis}}}", str(value)) for dep in deps]
+    deps = [dep for dep in STAGES[stage].inputs if dep.endswith(".safetensors")]
+    for value in cell(stage):
+        deps = [dep.replace(f"${{item.{STAGES[stage].axis[0]}}}", str(value)) for dep in deps]
     return deps
 
 
 # These read a table or a folder first, which is not there: they stop before they come to the hostile file.
-LATER = {"recipes_probe", "noisy_probe", "adversarial_probe", "mnist_cifar_figures", "cifar10_figures"}
+LATER = {"cross_data", "recipes_probe", "noisy_probe", "adversarial_probe", "mnist_cifar_figures", "cifar10_figures"}
 READERS = [stage for stage in STAGES if reads(stage) and stage not in LATER]
 
 
@@ -131,7 +131,7 @@ def test_a_stage_refuses_a_hostile_file_in_one_line(
     for name in reads(stage):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(trap(tmp_path / "sprung") if kind == "a pickle" else HOSTILE[kind])
-    module = importlib.import_module(f"brittle.stages.{stage}")
+    module = importlib.import_module(MODULES[stage])
     monkeypatch.setattr(sys, "argv", ["stage", *map(str, cell(stage))])
     with pytest.raises(SystemExit) as end:
         run(module.main, getattr(module, module.main.__annotations__["params"]))
@@ -215,7 +215,7 @@ def suspects(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(ROOT / "src/brittle")))
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT / "src/brittle")))
 def test_no_module_but_the_loader_of_plugins_runs_what_it_reads(file: Path) -> None:
     allowed = ["exec", "compile"] if file == ROOT / "src/brittle/plugins.py" else []
     assert suspects(file.read_text()) == allowed
@@ -272,20 +272,21 @@ def test_plugins_are_loaded_from_the_folder_that_is_named_and_from_nowhere_else(
     (named / "wanted.pyc").write_bytes(b"\0")
     (named / "notes.txt").write_text("not Python")
     try:
-        assert [each.name for each in plugins.load(cross_yours.files("mine"))] == ["wanted"]
+        assert [each.name for each in plugins.load_files(cross_plugins.files("mine"))] == ["wanted"]
     finally:
         plugins.forget()
     assert [path.name for path in ran.iterdir()] == ["wanted"]
 
 
-def test_no_stage_but_cross_yours_loads_plugins() -> None:
+def test_no_stage_but_cross_plugin_loads_plugins() -> None:
     def loads(file: Path) -> bool:
         calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
         return any(
-            isinstance(f, ast.Attribute) and f.attr == "load" and getattr(f.value, "id", "") == "plugins" for f in calls
+            isinstance(f, ast.Attribute) and f.attr == "load_files" and getattr(f.value, "id", "") == "plugins"
+            for f in calls
         )
 
-    assert [file.name for file in MODULES if loads(file)] == ["cross_yours.py"]
+    assert [file.name for file in FILES if loads(file)] == ["plugins.py"]
 
 
 def test_a_list_of_a_folder_that_names_files_outside_of_it_is_named(tmp_path: Path) -> None:

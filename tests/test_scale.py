@@ -22,12 +22,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 from brittle.scale.estimate import critical_path, expected, makespan, tails
 from brittle.scale.graph import Pipeline
 from brittle.scale.run import demanded, placed
 from brittle.scale.workers import Wanted, connected
-from conftest import ENV, Repo
+from conftest import ENV, MODULES, Repo
 from tiny import make_tiny
 
 SCALE = [sys.executable, "-m", "brittle.scale"]
@@ -36,10 +36,11 @@ HEADLINE = ["params", "margin_data", "margin_train", "margin_attack", "margin_fi
 
 
 def results(repo: Repo) -> dict[str, bytes]:
-    """dvc.lock and everything that stages make."""
+    """The lock files and everything that stages make."""
     files = [path for room in ("data", "models", "metrics", "plots") for path in (repo.path / room).rglob("*")]
     made = [path for path in files if path.is_file() and path.name != ".gitignore"]
-    return {str(path.relative_to(repo.path)): path.read_bytes() for path in (repo.path / "dvc.lock", *made)}
+    locks = [repo.path / "dvc.lock", *repo.path.glob("pipelines/*/dvc.lock")]
+    return {str(path.relative_to(repo.path)): path.read_bytes() for path in (*locks, *made)}
 
 
 def part(made: dict[str, bytes], word: str) -> dict[str, bytes]:
@@ -67,7 +68,7 @@ def stages_of(process: psutil.Process, name: str) -> list[psutil.Process]:
     found = []
     for child in process.children(recursive=True):
         try:
-            if f"brittle.stages.{name}" in child.cmdline() and "python" in child.cmdline()[0]:
+            if MODULES[name] in child.cmdline() and "python" in child.cmdline()[0]:
                 found.append(child)
         except psutil.NoSuchProcess:
             continue
@@ -165,7 +166,7 @@ def test_workers_that_share_only_a_remote_do_the_same(small: Repo, small_reprodu
     assert all(caches)
     assert len(caches[0] | caches[1]) == 7
     assert list((tmp_path / "storage/runs").rglob("*"))
-    assert not list((tmp_path / "here").rglob("room-*"))
+    assert not list((tmp_path / "here").rglob("sandbox-*"))
 
 
 @pytest.fixture
@@ -295,7 +296,7 @@ def test_a_stage_that_fails_stops_what_needs_it_and_nothing_else(
     out = scale(repo, "--workers", "2", "margin_figures", "widths_attack@40", code=1)
     assert "stage margin_train failed" in out
     assert re.search(r"^    margin_train: stopped at ln loss .*$", out, re.MULTILINE)  # its log
-    assert "not run, because they need what failed: margin_attack, margin_figures" in out
+    assert "not run, because they depend on failed stages: margin_attack, margin_figures" in out
     assert (repo.path / ".dvc/tmp/scale/margin_train.log").read_text().count("margin_train: stopped at ln loss") == 1
     assert part(results(repo), "widths/") == part(results(small_reproduced), "widths/")
     assert repo.stages_run("dvc", "repro", "widths_attack@40") == []
@@ -327,10 +328,10 @@ def test_a_scheduler_that_goes_away_is_told_in_one_line_and_the_next_run_goes_on
         with scheduler(tmp_path) as address:
             ends.enter_context(machine(address, tmp_path / "one", None, "--nthreads", "1"))
             run = ends.enter_context(begun(repo, "--scheduler", address, "margin_train", **HASTE))
-            until(lambda: list((tmp_path / "one").rglob("room-*/models")), "margin_train has not begun")
+            until(lambda: list((tmp_path / "one").rglob("sandbox-*/models")), "margin_train has not begun")
         out, _ = run.communicate(timeout=120)
     assert run.returncode == 2, out
-    assert out.splitlines()[-1] == "Dask's scheduler is gone; start it and run the same command again to go on"
+    assert out.splitlines()[-1] == "Dask's scheduler is gone; start it and run the same command again to resume"
     assert "Traceback" not in out
     assert "2 of 2 stages" in scale(repo, "margin_train")
 
@@ -339,7 +340,7 @@ def test_a_scheduler_that_goes_away_is_told_in_one_line_and_the_next_run_goes_on
     ("options", "line"),
     [
         (["--workers", "0"], "--workers 0: must be an integer ≥ 1"),
-        (["--scheduler", "tcp://127.0.0.1:9"], "--scheduler tcp://127.0.0.1:9: nobody answers"),
+        (["--scheduler", "tcp://127.0.0.1:9"], "--scheduler tcp://127.0.0.1:9: no answer"),
         (["no_such_stage"], "no_such_stage"),
         (
             ["--jobqueue", "slurm"],
@@ -426,6 +427,7 @@ def test_stages_have_the_variables_that_they_have_in_dvc_repro(monkeypatch: pyte
 
 def test_each_process_here_has_a_gpu_of_its_own() -> None:
     with connected(Wanted(workers=2, resources={"GPU": 1.0})) as client:
+        client.wait_for_workers(2)
         seen = client.run(lambda: os.environ["CUDA_VISIBLE_DEVICES"])
         assert sorted(seen.values()) == ["0", "1"]
         offered = client.scheduler_info(n_workers=-1)["workers"].values()

@@ -14,14 +14,14 @@ from scipy.stats import norm
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from brittle.core.rng import rng
 from brittle.nets.cnn import Cnn
 from brittle.nets.family import Family, Gradient, Loss
 from brittle.nets.fcn import Fcn
 from brittle.nets.fixed_output import FixedOutput
 from brittle.probes.randomised import randomised
-from brittle.rng import rng
 from brittle.train import sgd
-from brittle.train.sgd import LOSSES, Member, Plan, SgdState, hinge, initial, logistic, train
+from brittle.train.sgd import LOSSES, Member, SgdPlan, SgdState, hinge, initial, logistic, train
 from brittle.worlds import lsn, slabs
 
 SIX = 6.0  # standard errors; beyond them lies 2e-9 of a Gaussian
@@ -46,7 +46,7 @@ def problem(n: int = N, d: int = D, noise: float = 0.5) -> tuple[Tensor, Tensor]
 
 
 def run(
-    plan: Plan,
+    plan: SgdPlan,
     members: Sequence[Member] = MEMBERS,
     net: Family = NET,
     data: tuple[Tensor, Tensor] | None = None,
@@ -72,7 +72,7 @@ def batches(member: Member, epoch: int, n: int = N, batch: int = BATCH) -> np.nd
     return rng(member.seed, f"sgd epoch {epoch}").permutation(n)[: n // batch * batch].reshape(-1, batch)
 
 
-def each_epoch(plan: Plan, **options: object) -> tuple[SgdState, list[Tensor]]:
+def each_epoch(plan: SgdPlan, **options: object) -> tuple[SgdState, list[Tensor]]:
     """The final state, and the weights before the first epoch and after each."""
     thetas: dict[int, Tensor] = {}
     state = run(plan, watch=lambda state: thetas.setdefault(len(state.losses), state.theta.clone()), **options)
@@ -114,7 +114,7 @@ def test_slope_of_a_loss_is_its_derivative(loss: str) -> None:
 # The loop
 
 
-def by_torch(net: Family, member: Member, plan: Plan) -> tuple[Tensor, list[float]]:
+def by_torch(net: Family, member: Member, plan: SgdPlan) -> tuple[Tensor, list[float]]:
     """The same training by torch.optim and autograd: the weights and the mean loss of each epoch."""
     x, y = (each[member.data] for each in problem())
     theta = initial(net, [member]).double().requires_grad_()
@@ -142,7 +142,7 @@ def by_torch(net: Family, member: Member, plan: Plan) -> tuple[Tensor, list[floa
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("optimiser", TORCH)
 def test_updates_are_those_of_torch_optim_on_the_same_batches(optimiser: str, loss: str, net: Family) -> None:
-    plan = Plan(epochs=4, batch=BATCH, optimiser=optimiser, loss=loss)
+    plan = SgdPlan(epochs=4, batch=BATCH, optimiser=optimiser, loss=loss)
     state = run(plan, net=net)
     for i, member in enumerate(MEMBERS):
         theta, losses = by_torch(net, member, plan)
@@ -151,7 +151,7 @@ def test_updates_are_those_of_torch_optim_on_the_same_batches(optimiser: str, lo
 
 
 def test_learning_rate_decays_every_so_many_epochs() -> None:
-    plan = Plan(epochs=5, batch=BATCH, decay=0.25, decay_every=2)
+    plan = SgdPlan(epochs=5, batch=BATCH, decay=0.25, decay_every=2)
     state = run(plan)
     for i, member in enumerate(MEMBERS):
         torch.testing.assert_close(state.theta[i], by_torch(NET, member, plan)[0], rtol=1e-6, atol=1e-8)
@@ -159,13 +159,13 @@ def test_learning_rate_decays_every_so_many_epochs() -> None:
 
 
 def test_a_batch_is_no_larger_than_the_data() -> None:
-    assert same_bytes(run(Plan(epochs=2, batch=256)), run(Plan(epochs=2, batch=N)))
+    assert same_bytes(run(SgdPlan(epochs=2, batch=256)), run(SgdPlan(epochs=2, batch=N)))
 
 
 @pytest.mark.parametrize("optimiser", TORCH)
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_networks_side_by_side_train_as_each_alone(optimiser: str, dropout: float) -> None:
-    net, plan = replace(NET, dropout=dropout), Plan(epochs=4, batch=BATCH, optimiser=optimiser)
+    net, plan = replace(NET, dropout=dropout), SgdPlan(epochs=4, batch=BATCH, optimiser=optimiser)
     together = run(plan, net=net)
     for i, member in enumerate(MEMBERS):
         alone = run(plan, [member], net)
@@ -175,7 +175,7 @@ def test_networks_side_by_side_train_as_each_alone(optimiser: str, dropout: floa
 
 def test_networks_train_on_when_others_have_stopped() -> None:
     members = [replace(MEMBERS[1], lr=0.1), replace(MEMBERS[0], lr=0.0), replace(MEMBERS[2], lr=0.03)]
-    net, plan = replace(NET, dropout=0.25), Plan(epochs=10, batch=BATCH, optimiser="adam", target=0.45)
+    net, plan = replace(NET, dropout=0.25), SgdPlan(epochs=10, batch=BATCH, optimiser="adam", target=0.45)
     together = run(plan, members, net)
     taken = epochs_taken(together).tolist()
     assert taken[1] == 10  # does not learn
@@ -188,7 +188,7 @@ def test_networks_train_on_when_others_have_stopped() -> None:
 
 def test_the_same_call_gives_the_same_bytes() -> None:
     x, y = (each.float() for each in problem())
-    net, plan = Fcn(D, 6, 2, dropout=0.5), Plan(epochs=2, batch=BATCH)
+    net, plan = Fcn(D, 6, 2, dropout=0.5), SgdPlan(epochs=2, batch=BATCH)
     first, again, other = (
         train(net, [replace(member, seed=member.seed + shift) for member in MEMBERS], x, y, plan) for shift in (0, 0, 7)
     )
@@ -218,7 +218,7 @@ SEEN: list[Sequence[Tensor]] = []
 
 def test_dropout_keeps_a_share_of_every_layer_scaled_to_the_same_mean() -> None:
     SEEN.clear()
-    run(Plan(epochs=2, batch=26), MEMBERS, Spy(D, 200, 2, dropout=0.2))
+    run(SgdPlan(epochs=2, batch=26), MEMBERS, Spy(D, 200, 2, dropout=0.2))
     assert len(SEEN) == 4  # updates
     masks = torch.stack([torch.stack(tuple(keep)) for keep in SEEN])  # (updates, layers, networks, batch, width)
     assert masks.shape == (4, 2, 3, 26, 200)
@@ -233,7 +233,7 @@ def test_dropout_keeps_a_share_of_every_layer_scaled_to_the_same_mean() -> None:
 
 def test_no_dropout_asks_for_no_masks() -> None:
     SEEN.clear()
-    run(Plan(epochs=1, batch=BATCH), MEMBERS, Spy(D, 6, 2))
+    run(SgdPlan(epochs=1, batch=BATCH), MEMBERS, Spy(D, 6, 2))
     assert SEEN == [[]] * 6
 
 
@@ -242,7 +242,7 @@ def test_no_dropout_asks_for_no_masks() -> None:
 
 def test_a_network_at_the_target_loss_is_left_as_it_is() -> None:
     members = [replace(MEMBERS[0], lr=0.5), replace(MEMBERS[1], lr=1e-4)]
-    plan = Plan(epochs=12, batch=BATCH, target=0.5)
+    plan = SgdPlan(epochs=12, batch=BATCH, target=0.5)
     state, thetas = each_epoch(plan, members=members)
     taken = epochs_taken(state).tolist()
     assert 1 < taken[0] < taken[1] == 12
@@ -256,7 +256,7 @@ def test_a_network_at_the_target_loss_is_left_as_it_is() -> None:
 
 
 def test_training_ends_with_the_last_network() -> None:
-    state = run(Plan(epochs=50, batch=BATCH, target=0.6), [replace(m, lr=0.5, momentum=0.0) for m in MEMBERS])
+    state = run(SgdPlan(epochs=50, batch=BATCH, target=0.6), [replace(m, lr=0.5, momentum=0.0) for m in MEMBERS])
     assert state.done.all()
     assert len(state.losses) == epochs_taken(state).max() < 50
 
@@ -275,7 +275,7 @@ def validation() -> tuple[Tensor, Tensor]:
 def test_best_weights_are_those_of_the_epoch_that_did_best_on_the_validation_set() -> None:
     slow = Member(seed=3, lr=1e-9)  # moves, but not across any sample
     members = [*(replace(member, lr=0.5) for member in MEMBERS), slow]
-    state, thetas = each_epoch(Plan(epochs=15, batch=BATCH), members=members, validation=validation())
+    state, thetas = each_epoch(SgdPlan(epochs=15, batch=BATCH), members=members, validation=validation())
     found = accuracies(thetas, members, validation())
     best = found.numpy().argmax(0)  # the first of equals
     assert (best < 14).all()
@@ -287,14 +287,14 @@ def test_best_weights_are_those_of_the_epoch_that_did_best_on_the_validation_set
 
 
 def test_without_a_validation_set_the_last_weights_are_the_best() -> None:
-    state = run(Plan(epochs=3, batch=BATCH))
+    state = run(SgdPlan(epochs=3, batch=BATCH))
     assert torch.equal(state.best, state.theta)
     assert state.best_accuracy.tolist() == [-1] * 3
 
 
 def test_a_network_that_does_well_enough_on_the_validation_set_is_done() -> None:
     members = [replace(MEMBERS[1], lr=0.5, momentum=0.0), replace(MEMBERS[0], lr=0.0), replace(MEMBERS[2], lr=0.5)]
-    state, thetas = each_epoch(Plan(epochs=20, batch=BATCH, enough=0.75), members=members, validation=validation())
+    state, thetas = each_epoch(SgdPlan(epochs=20, batch=BATCH, enough=0.75), members=members, validation=validation())
     found = accuracies(thetas, members, validation())
     taken = epochs_taken(state).tolist()
     assert taken[1] == 20
@@ -308,7 +308,7 @@ def test_a_network_that_does_well_enough_on_the_validation_set_is_done() -> None
 
 def test_a_network_that_diverges_ends_and_disturbs_no_other() -> None:
     members = [MEMBERS[0], replace(MEMBERS[1], lr=1e30), MEMBERS[2]]
-    plan = Plan(epochs=4, batch=BATCH)
+    plan = SgdPlan(epochs=4, batch=BATCH)
     together = run(plan, members)
     assert together.done.tolist() == [False, True, False]
     assert together.losses[-1].isnan().tolist() == [False, True, False]
@@ -323,7 +323,7 @@ def test_a_network_that_diverges_ends_and_disturbs_no_other() -> None:
 @pytest.mark.parametrize("optimiser", TORCH)
 def test_training_goes_on_as_if_it_had_never_stopped(optimiser: str, dropout: float) -> None:
     net = replace(NET, dropout=dropout)
-    plan = Plan(epochs=4, batch=BATCH, optimiser=optimiser, target=0.35, decay=0.5, decay_every=3)
+    plan = SgdPlan(epochs=4, batch=BATCH, optimiser=optimiser, target=0.35, decay=0.5, decay_every=3)
     options = {"net": net, "validation": validation()}
     whole = run(plan, **options)
     saved = run(replace(plan, epochs=2), **options).arrays()
@@ -339,7 +339,7 @@ def test_training_goes_on_as_if_it_had_never_stopped(optimiser: str, dropout: fl
 
 def test_watch_sees_the_state_between_epochs() -> None:
     seen: list[dict[str, np.ndarray]] = []
-    state = run(Plan(epochs=3, batch=BATCH), watch=lambda state: seen.append(deepcopy(state.arrays())))
+    state = run(SgdPlan(epochs=3, batch=BATCH), watch=lambda state: seen.append(deepcopy(state.arrays())))
     assert [len(arrays["losses"]) for arrays in seen] == [0, 1, 2, 3]
     assert np.array_equal(seen[0]["theta"], initial(NET, MEMBERS).double().numpy())
     assert np.array_equal(seen[-1]["theta"], state.theta.numpy())
@@ -363,7 +363,7 @@ def test_perturb_is_given_the_networks_that_still_train_and_their_batches() -> N
 
         return attack
 
-    plan = Plan(epochs=6, batch=BATCH, target=0.5)
+    plan = SgdPlan(epochs=6, batch=BATCH, target=0.5)
     state = run(plan, members, perturb=perturb)
     stopped = int(epochs_taken(state)[0])
     assert stopped < 6
@@ -383,13 +383,13 @@ def test_perturb_is_given_the_networks_that_still_train_and_their_batches() -> N
 def test_networks_train_on_what_perturb_makes_of_the_batch() -> None:
     start = initial(NET, MEMBERS).double()
     members = [replace(member, weight_decay=0.0) for member in MEMBERS]
-    blank = run(Plan(epochs=1, batch=BATCH), members, perturb=lambda active: lambda f, x, y: torch.zeros_like(x))
+    blank = run(SgdPlan(epochs=1, batch=BATCH), members, perturb=lambda active: lambda f, x, y: torch.zeros_like(x))
     w = NET.width * NET.d  # the weights of the first layer come first
     assert torch.equal(blank.theta[:, :w], start[:, :w])
     assert not torch.isclose(blank.theta[:, w:], start[:, w:], rtol=0, atol=1e-9).all(1).any()
-    flipped = run(Plan(epochs=1, batch=BATCH), members, perturb=lambda active: lambda f, x, y: -x)
+    flipped = run(SgdPlan(epochs=1, batch=BATCH), members, perturb=lambda active: lambda f, x, y: -x)
     x, y = problem()
-    assert torch.equal(flipped.theta, run(Plan(epochs=1, batch=BATCH), members, data=(-x, y)).theta)
+    assert torch.equal(flipped.theta, run(SgdPlan(epochs=1, batch=BATCH), members, data=(-x, y)).theta)
 
 
 # SB
@@ -431,7 +431,7 @@ def test_a_network_trained_on_linear_and_slab_features_uses_the_linear_one_alone
         (torch.from_numpy(a @ q), torch.from_numpy(b)) for a, b in (world.sample(n, rng(i, "lms")) for i in range(2))
     )
     net = Fcn(d, 100, 1)
-    state = train(net, [Member(seed=0, lr=0.3)], x[None], y[None], Plan(epochs=30, batch=64, target=0.01))
+    state = train(net, [Member(seed=0, lr=0.3)], x[None], y[None], SgdPlan(epochs=30, batch=64, target=0.01))
     f = lambda points: net(state.theta, points[None])[0]  # noqa: E731
     found = randomised(f, test, truth, torch.from_numpy(q[:1]), rng(0, "donors"), 3, ("s", "rest"))
     assert found["standard"].mean.accuracy >= 0.99

@@ -15,11 +15,14 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from brittle import store
-from brittle.figures import slab_tables, slabs, style
-from brittle.params.base import BadInput
+from brittle.core import store
+from brittle.core.errors import BadInput
+from brittle.drawing import style
 from brittle.probes.f_star import smallest
-from brittle.stages import slabs_figures
+from brittle.slabs import figures as slabs_figures
+from brittle.slabs import plot as slabs
+from brittle.slabs import plot_theory
+from brittle.slabs import tables as slab_tables
 from brittle.worlds.slabs import world
 
 MODELS = ["fcn-100-1", "gru-100-10-2"]
@@ -220,8 +223,8 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "fig2, a world of its own": lambda: slabs.fig2(samples("ms-3")),
     "fig3": lambda: slabs.fig3(logits("lms-5", "ms-5-7"), features([9, 249], [0, 1]), boundary("lms-5", "ms-5-7")),
     "fig4": lambda: slabs.fig4(*universal(["lms-5", "ms-5-7"], MODELS)),
-    "lsn": lambda: slabs.lsn(theorem([20, 40, 80], [0, 1])),
-    "f_star": lambda: slabs.f_star(distances([10, 100]), hardened({"l2": [0.2, 0.4], "linf": [0.02]})),
+    "lsn": lambda: plot_theory.lsn(theorem([20, 40, 80], [0, 1])),
+    "f_star": lambda: plot_theory.f_star(distances([10, 100]), hardened({"l2": [0.2, 0.4], "linf": [0.02]})),
 }
 
 

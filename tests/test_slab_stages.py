@@ -8,10 +8,10 @@ import torch
 
 from brittle.attacks.pgd import pgd
 from brittle.probes.randomised import Drawn, Scores
-from brittle.stages.adversarial import adversary
-from brittle.stages.adversarial_probe import along_s
-from brittle.stages.noisy_probe import picked
-from brittle.stages.slabs_probe import histogram
+from brittle.slabs.adversarial import adversary
+from brittle.slabs.adversarial_probe import along_s
+from brittle.slabs.noisy_probe import picked
+from brittle.slabs.probe import histogram
 
 
 def test_the_grid_search_picks_the_best_mean_validation_accuracy_of_each_network() -> None:

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from brittle.params.base import BadInput
-from brittle.rng import rng
+from brittle.core.errors import BadInput
+from brittle.core.rng import rng
 from brittle.worlds import lsn, slabs
 
 ALARM = 1e-7  # how likely a statistical test here is to fail for nothing, had its seed not been fixed
@@ -41,7 +41,7 @@ def variance(mixture: slabs.Mixture) -> float:
     return sum(share * (low**2 + low * high + high**2) / 3 for low, high, share in intervals(mixture)) - mean**2
 
 
-def mixtures(world: slabs.World, label: int) -> list[slabs.Mixture]:
+def mixtures(world: slabs.SlabWorld, label: int) -> list[slabs.Mixture]:
     """Of every coordinate, given the label."""
     return [b.positive if label > 0 else b.negative for b in [world.first] + [world.rest] * (world.d - 1)]
 

@@ -26,10 +26,10 @@ import pytest
 import torch
 from PIL import Image
 
-from brittle.params.base import BadInput
-from brittle.vision import torchvision
+from brittle.core.errors import BadInput
 from brittle.worlds import sources
 from brittle.worlds.sources import Arrays, DataSet, Unavailable, obtain
+from brittle.worlds.vision import torchvision
 
 Files = dict[str, bytes]
 

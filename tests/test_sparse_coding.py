@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.sparse import csr_matrix
 
-from brittle.rng import rng
+from brittle.core.rng import rng
 from brittle.worlds import sparse_coding
 from brittle.worlds.sparse_coding import DICTIONARIES, SparseCoding, bernoulli, labelling
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from brittle.params.base import load
-from brittle.params.sparse import SparseFigureParams
-from brittle.stages import sparse_figures
+from brittle.core.params import load
+from brittle.sparse import figures
 from conftest import ROOT
 from tiny import set_params
 
@@ -22,7 +21,7 @@ def drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: object) -> d
     monkeypatch.chdir(folder)
     shutil.copy(ROOT / "params.yaml", folder)
     set_params(folder / "params.yaml", {"figures.dpi": 50} | {key.replace("__", "."): v for key, v in changes.items()})
-    sparse_figures.main(load(SparseFigureParams))
+    figures.main(load(figures.Params))
     files = [folder / f"plots/sparse_{name}.{form}" for name in NAMES for form in ("png", "svg")]
     return {file.name: file.read_bytes() for file in files}
 

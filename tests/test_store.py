@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from brittle import store
-from brittle.params.base import BadInput
+from brittle.core import store
+from brittle.core.errors import BadInput
 
 TENSORS = {"x": np.arange(12, dtype="f4").reshape(3, 4), "y": np.array([1.0, -1.0])}
 TABLE = pd.DataFrame({"step": [1, 2], "loss": [0.123456789, 1e-30]})

@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from scipy.stats import kstest, norm
 from torch import Tensor
 
+from brittle.core.rng import rng
 from brittle.nets import symmetric
 from brittle.nets.symmetric import Look, Symmetric, odd, pure, random, smoothed_relu
 from brittle.nets.two_layer import TwoLayer
-from brittle.rng import rng
 from brittle.worlds.sparse_coding import labelling, orthogonal
 
 ALARM = 1e-7  # how likely a statistical test here is to fail for nothing, had its seed not been fixed

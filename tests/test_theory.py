@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brittle.attacks.universal import thm41
+from brittle.core.params import load
+from brittle.core.rng import rng
+from brittle.margin.draws import draw
+from brittle.margin.regime import settings
+from brittle.margin.theory_params import TheoryParams
 from brittle.nets.robust_construction import largest_cosine, thm31, thm31_bound, without_biases
-from brittle.params.base import load
-from brittle.params.theory import TheoryParams
+from brittle.probes.constructions import robust_network, worked_example
+from brittle.probes.flipping import flipping
 from brittle.probes.lemma import inner_products
-from brittle.rng import rng
-from brittle.stages.draws import draw
-from brittle.stages.regime import settings
 from brittle.worlds import orthogonal, sphere
 from conftest import ROOT
 
@@ -88,3 +90,38 @@ def test_the_sweep_draws_the_samples_of_the_headline_experiment() -> None:
     ours = draw(30, 12, 4)
     np.testing.assert_array_equal(ours[0], x.astype("f4"))
     np.testing.assert_array_equal(ours[1], y.astype("f4"))
+
+
+def test_what_thm31_and_the_worked_example_say_is_found_without_files() -> None:
+    """d orthogonal samples: c = 0, so the bound is √d/4, and the network is certified to exactly twice that."""
+    d = 16
+    x, y = (torch.from_numpy(a).double() for a in orthogonal.sample(d, d))
+    found = robust_network(x, y)
+    assert (found.cosine, found.beaten) == (0.0, 0)
+    assert found.bound == pytest.approx(d**0.5 / 4)
+    assert found.certified == pytest.approx(d**0.5 / 2)
+    assert found.attacked >= found.certified * (1 - 1e-9)
+    example = worked_example(x, y)
+    assert example.certified == pytest.approx(d**0.5 / 2)
+    assert max(example.certified_error, example.z_norm_error, example.twin_error) < 1e-6
+
+
+def test_flipping_is_that_of_the_network_itself() -> None:
+    """On Thm 3.1's network: the numbers of the headline table, by evaluating the network on both sides of c."""
+    x, y = (torch.from_numpy(a) for a in sphere.sample(30, 10, rng(0, "test")))
+    net = thm31(x, y)
+    found = flipping(net, x, y, 1.1, torch.ones(30, dtype=x.dtype))
+    numbers, samples = found.numbers(30**0.5), found.samples()
+    z = (y[:, None] * x).sum(0)
+    z = z / z.norm()
+    c = numbers["c"]
+    assert numbers["on_margin"] == 1.0
+    assert numbers["c_over_norm"] == pytest.approx(c / 30**0.5)
+    for size, all_flipped in ((c * (1 + 1e-6), True), (c * (1 - 1e-6), False)):
+        outputs = y * net((x - y[:, None] * size * z)[None])[0]
+        assert bool((outputs < 0).all()) is all_flipped
+    for size, own in zip(samples["c"] * (1 + 1e-6), range(10), strict=True):
+        if size.isfinite():
+            assert float(y[own] * net((x[own] - y[own] * size * z)[None, None])[0, 0]) < 0
+    shares = found.curve(torch.tensor([0.0, c * (1 + 1e-9)], dtype=x.dtype))["z"]
+    assert shares.tolist() == [0.0, 1.0]

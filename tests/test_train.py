@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from brittle.core.rng import rng
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes.kkt import residuals
 from brittle.probes.margin import NotSeparated, on_margin, probe
-from brittle.rng import rng
 from brittle.train import flow, protocol
 from brittle.train.losses import ln_loss
 from brittle.train.search import Armijo

@@ -15,22 +15,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from brittle import store
-from brittle.attacks.pictures import Attacker
-from brittle.device import check_bfloat16
+from brittle.attacks.image_pgd import Attacker
+from brittle.core import progress as progress_module
+from brittle.core import store
+from brittle.core.device import check_bfloat16
+from brittle.core.errors import BadInput
+from brittle.core.progress import Checkpoint, Checkpoints
+from brittle.core.rng import rng
+from brittle.nets import weights
 from brittle.nets.alexnet import AlexNet
-from brittle.nets.pictures import Layered, flat
+from brittle.nets.image_layers import Layered
 from brittle.nets.pre_resnet import PreResNet
-from brittle.params.base import BadInput
-from brittle.params.images import Images
-from brittle.rng import rng
-from brittle.stages import pictures as stage
-from brittle.stages import progress as progress_module
-from brittle.stages.progress import Checkpoint
-from brittle.train.pictures import Plan, Progress, augmented, loss_of, shown, train
+from brittle.nets.weights import flat
+from brittle.pictures import fitting
+from brittle.pictures.params import Images
+from brittle.train.image_sgd import ImagePlan, Progress, augmented, loss_of, train
+from brittle.worlds.pixels import shown
 
 SIDE, CLASSES = 8, 4
-PLAN = Plan(epochs=4, batch=8, lr=0.05, momentum=0.9, weight_decay=1e-2, drops=(2, 3), factor=0.3)
+PLAN = ImagePlan(epochs=4, batch=8, lr=0.05, momentum=0.9, weight_decay=1e-2, drops=(2, 3), factor=0.3)
 Weights = dict[str, np.ndarray]
 
 
@@ -274,7 +277,7 @@ ATTACKS = {
 }
 
 
-def whole(net: nn.Module, plan: Plan, attack: Attacker | None, side: int = SIDE) -> tuple[Weights, list[Progress]]:
+def whole(net: nn.Module, plan: ImagePlan, attack: Attacker | None, side: int = SIDE) -> tuple[Weights, list[Progress]]:
     found: list[Progress] = []
 
     def keep(progress: Progress) -> None:
@@ -425,17 +428,23 @@ IMAGES = Images(root="nowhere", precision="float32", compile=False)
 def fitted(
     bar: Silent,
     attack: Attacker | None = None,
-    plan: Plan = PLAN,
-    look: stage.Look | None = looked,
+    plan: ImagePlan = PLAN,
+    look: fitting.Look | None = looked,
     net: nn.Module | None = None,
-) -> stage.Fit:
+) -> fitting.Fit:
     x, y = data()
     options = {} if look is None else {"look": look}
     net = Tiny() if net is None else net
-    return stage.fit("some_stage", IMAGES, net, x, y, plan=plan, seed=5, bar=bar, attack=attack, **options)
+    stage = Checkpoints("some_stage")  # not resumable(): what is kept is to be there for the next run
+    return fitting.fit(stage, IMAGES, net, x, y, plan=plan, seed=5, bar=bar, attack=attack, **options)
 
 
-def same(one: stage.Fit, other: stage.Fit) -> None:
+def forget(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+
+
+def same(one: fitting.Fit, other: fitting.Fit) -> None:
     assert equal(flat(one.net), flat(other.net))
     assert one.losses == other.losses
     assert one.seen.keys() == other.seen.keys() == {"logits", "mean", "filters"}
@@ -449,8 +458,8 @@ def same(one: stage.Fit, other: stage.Fit) -> None:
 def test_a_stage_that_is_killed_goes_on_to_the_same_end(folder: Path, batches: int, attack: str) -> None:
     plan = replace(PLAN, augment=True)
     expected = fitted(Silent(), ATTACKS[attack], plan)
-    expected.checkpoint.forget()
-    assert list(folder.iterdir()) == []
+    assert len(list(folder.iterdir())) == 1
+    forget(folder)
     assert expected.seen["filters"].shape == (5, 6, 3, 3, 3)
     assert np.array_equal(expected.seen["filters"][0], Tiny().first.weight.detach())
     assert np.array_equal(expected.seen["filters"][-1], flat(expected.net)["first.weight"])
@@ -461,12 +470,12 @@ def test_a_stage_that_is_killed_goes_on_to_the_same_end(folder: Path, batches: i
     same(fitted(bar, ATTACKS[attack], plan), expected)
     assert len(bar.reached) == 12 - batches // 3 * 3 + 1
     assert bar.reached == sorted(bar.reached)
-    assert bar.n == pytest.approx(stage.effort(plan, 28, ATTACKS[attack]))
+    assert bar.n == pytest.approx(fitting.effort(plan, 28, ATTACKS[attack]))
 
 
 def test_a_stage_may_be_killed_many_times_and_while_it_looks(folder: Path) -> None:
     expected = fitted(Silent())
-    expected.checkpoint.forget()
+    forget(folder)
     calls = 0
 
     def nervous(net: nn.Module) -> dict[str, np.ndarray]:
@@ -493,8 +502,7 @@ def test_a_network_that_is_done_is_not_trained_again_until_it_is_forgotten(folde
         again = fitted(bar, plan=plan)
         same(again, done)
         assert len(bar.reached) == 1  # at the end
-        again.checkpoint.forget()
-        assert list(folder.iterdir()) == []
+        forget(folder)
     assert len(done.losses) == 1
     assert len(done.seen["mean"]) == 2
 
@@ -552,11 +560,13 @@ def test_no_file_is_written_while_none_is_due(tmp_path: Path, monkeypatch: pytes
 def test_a_stored_network_comes_back_with_its_statistics(tmp_path: Path) -> None:
     net = Tiny()
     train(net, *data(), PLAN, 0)
-    store.save_tensors(tmp_path / "nets.safetensors", stage.named("0.clean", net) | stage.named("0.cleaner", Tiny()))
+    store.save_tensors(
+        tmp_path / "nets.safetensors", weights.named("0.clean", net) | weights.named("0.cleaner", Tiny())
+    )
     arrays = store.load_tensors(tmp_path / "nets.safetensors", {})
-    back = stage.take(Tiny(), arrays, "0.clean", "nets")
+    back = weights.take(Tiny(), arrays, "0.clean", "nets")
     assert equal(flat(back), flat(net))
     assert not back.training
-    assert stage.digest(back) == stage.digest(net) != stage.digest(Tiny())
+    assert weights.digest(back) == weights.digest(net) != weights.digest(Tiny())
     with pytest.raises(BadInput, match=r"has no network 0\.robust"):
-        stage.take(Tiny(), arrays, "0.robust", "nets")
+        weights.take(Tiny(), arrays, "0.robust", "nets")

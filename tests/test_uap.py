@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from brittle.attacks import uap as module
-from brittle.attacks.minimal import Minimal, minimal
+from brittle.attacks import uap
+from brittle.attacks.minimum_norm_pgd import Minimal, minimal
 from brittle.attacks.pgd import pgd
 from brittle.attacks.uap import accuracy, by_ascent, by_svd, cosines, share, transfer
 from brittle.worlds import slabs
@@ -123,7 +123,7 @@ def test_accuracy_counts_the_samples_that_stay_right_in_parts_or_at_once(monkeyp
         right = sum(float(y[i] * (x[i] @ w)) > size * float(w.norm()) for i in range(30))
         assert accuracy(lambda p: p @ w, x, y, size * w / w.norm()) == right / 30
         with monkeypatch.context() as patch:
-            patch.setattr(module, "ROWS", 7)
+            patch.setattr(uap, "ROWS", 7)
             assert accuracy(lambda p: p @ w, x, y, size * w / w.norm()) == right / 30
     assert accuracy(lambda p: 0 * p[:, 0], x, y, w) == 0  # no score is no label
 

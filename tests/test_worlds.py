@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from brittle.rng import rng
+from brittle.core.rng import rng
 from brittle.worlds import clusters, gaussian, orthogonal, sphere
 
 dims, sizes, seeds = st.integers(2, 60), st.integers(2, 80), st.integers(0, 2**32)

@@ -1,5 +1,5 @@
 """Why gradient-trained neural networks are brittle, and what fixes it."""
 
-from brittle import machine
+from brittle.core import machine
 
 machine.fix()

@@ -1,4 +1,4 @@
-"""Worlds, networks, remedies and attacks by name, each entered by one decorator: our own, and those in files of yours.
+"""Worlds, networks, remedies and attacks by name, each registered by a decorator: built in, or from a user's file.
 
     from brittle.plugins import remedy
 
@@ -6,8 +6,8 @@
     def my_remedy(task):
         ...
 
-in a file of the folder that `cross.plugins` names is all it takes. Files are run as they are, so only that folder's
-are, and only by the stages that ask for it. Whatever is wrong with one of them is said in one line.
+in a file of the folder that `cross.plugins` names is all it takes. Files are executed as they are, so only those in
+that folder are run, and only by the stages that ask for them. Any error in one of them is reported on one line.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# What a function of each kind is called with; docs/plugins.md says what with.
+# The arguments of a function of each kind; docs/plugins.md describes them.
 ARGUMENTS = {
     "world": ("seed",),
     "net": ("shape", "seed"),
@@ -35,39 +35,39 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Plugin:
-    """A function that was entered under its name."""
+    """A function registered under its name."""
 
     kind: str
     name: str
     function: Callable[..., Any]
-    file: str = ""  # of yours; empty for our own
+    file: str = ""  # the user's; empty if built in
 
     @property
-    def yours(self) -> bool:
+    def user_supplied(self) -> bool:
         return bool(self.file)
 
     @property
     def title(self) -> str:
-        """Where the user finds it."""
-        return f"{self.file}: {self.kind} {self.name}()" if self.yours else f"{self.kind} {self.name}"
+        """A name that tells the user where to find the plugin."""
+        return f"{self.file}: {self.kind} {self.name}()" if self.user_supplied else f"{self.kind} {self.name}"
 
     def __call__(self, *arguments: Any) -> Any:
         try:
             return self.function(*arguments)
         except BadInput as error:
-            raise (BadInput(f"{self.title}: {error}") if self.yours else error) from error
+            raise (BadInput(f"{self.title}: {error}") if self.user_supplied else error) from error
         except Exception as error:
-            if not self.yours:
+            if not self.user_supplied:
                 raise
             raise BadInput(f"{self.title} raised {_told(error, self.file)}") from error
 
     def wrong(self, words: str) -> BadInput:
-        """What it returned is not what it should be."""
+        """The error for a plugin, or a result of it, that is not as required."""
         return BadInput(f"{self.title} {words}")
 
 
 ENTERED: dict[str, dict[str, Plugin]] = {kind: {} for kind in ARGUMENTS}
-_loading = ""  # the file of yours that is being read
+_loading = ""  # the user's file that is being read
 
 
 def _enter(kind: str, function: F) -> F:
@@ -77,10 +77,10 @@ def _enter(kind: str, function: F) -> F:
     found = Plugin(kind, name, function, _loading)
     if not inspect.isfunction(function) or not _takes(function, len(arguments)):
         raise found.wrong(usage)
-    if name == "all":  # what tables call them together
-        raise found.wrong("has a name that is taken; choose another")
+    if name == "all":  # the name that tables use for all of them together
+        raise found.wrong("has a reserved name; choose another")
     before = ENTERED[kind].get(name)
-    if before and (before.yours or found.yours):
+    if before and (before.user_supplied or found.user_supplied):
         raise found.wrong(f"has the name of {before.file or 'one of our own'}; choose another")
     ENTERED[kind][name] = found
     return function
@@ -95,31 +95,31 @@ def _takes(function: Callable[..., Any], n: int) -> bool:
 
 
 def world(function: F) -> F:
-    """seed -> World, a problem with two labels."""
+    """Register a world: seed -> World, a problem with two labels."""
     return _enter("world", function)
 
 
 def net(function: F) -> F:
-    """(shape of an input, seed) -> a torch module from inputs (n, d) to scores (n,), positive for the label 1."""
+    """Register a network: (input shape, seed) -> a module from inputs (n, d) to scores (n,), positive for label 1."""
     return _enter("net", function)
 
 
 def remedy(function: F) -> F:
-    """Task -> a trained module."""
+    """Register a remedy: Task -> a trained module."""
     return _enter("remedy", function)
 
 
 def attack(function: F) -> F:
-    """(net, x, y, radius) -> inputs within the l2 radius of x that the network gets wrong, if it can."""
+    """Register an attack: (net, x, y, radius) -> inputs within the l2 radius of x, misclassified if possible."""
     return _enter("attack", function)
 
 
-def load(files: Mapping[str, str]) -> list[Plugin]:
-    """Run the texts of these files, and tell what they entered."""
+def load_files(files: Mapping[str, str]) -> list[Plugin]:
+    """Execute the source text of these files and return the plugins they register."""
     global _loading
     forget()
     for path, text in files.items():
-        before, _loading = len(yours()), path
+        before, _loading = len(user_supplied()), path
         try:
             # Not by import: that would leave compiled files in the folder, which is watched for changes.
             module = ModuleType(f"plugin_{len(sys.modules)}")
@@ -132,26 +132,26 @@ def load(files: Mapping[str, str]) -> list[Plugin]:
             raise BadInput(f"{path}: cannot be read: {_told(error, path)}") from error
         finally:
             _loading = ""
-        if len(yours()) == before:
+        if len(user_supplied()) == before:
             decorators = ", ".join(f"@{kind}" for kind in ARGUMENTS)
-            raise BadInput(f"{path}: enters nothing; put one of {decorators} before a function")
-    return yours()
+            raise BadInput(f"{path}: registers nothing; put one of {decorators} before a function")
+    return user_supplied()
 
 
 def forget() -> None:
-    """Our own are left."""
+    """Remove the user-supplied plugins; the built-in ones stay."""
     for kind, entered in ENTERED.items():
-        ENTERED[kind] = {name: each for name, each in entered.items() if not each.yours}
+        ENTERED[kind] = {name: each for name, each in entered.items() if not each.user_supplied}
 
 
-def ours(kind: str) -> list[Plugin]:
-    return [each for each in ENTERED[kind].values() if not each.yours]
+def built_in(kind: str) -> list[Plugin]:
+    return [each for each in ENTERED[kind].values() if not each.user_supplied]
 
 
-def yours(kind: str | None = None) -> list[Plugin]:
-    """Those of the files that were read, or of one kind."""
+def user_supplied(kind: str | None = None) -> list[Plugin]:
+    """The user-supplied plugins, all of them or those of one kind."""
     kinds = ARGUMENTS if kind is None else (kind,)
-    return [each for kind in kinds for each in ENTERED[kind].values() if each.yours]
+    return [each for kind in kinds for each in ENTERED[kind].values() if each.user_supplied]
 
 
 def named(kind: str, name: str) -> Plugin:
@@ -161,9 +161,9 @@ def named(kind: str, name: str) -> Plugin:
 
 
 def _told(error: Exception, file: str) -> str:
-    """The error on one line, with the line of the file that it came from."""
+    """The error on one line, with the line number in the file that it came from."""
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     for frame in traceback.extract_tb(error.__traceback__):
         line = frame.lineno if frame.filename == file else line
-    words = " ".join(str(error).split()) or "without a word"
+    words = " ".join(str(error).split()) or "no message"
     return f"{type(error).__name__}: {words[:300]}" + (f" (line {line})" if line else "")

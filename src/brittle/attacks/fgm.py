@@ -1,4 +1,4 @@
-"""The fast gradient method exactly as FP §4.2 defines it: to the end of the ball, unless the gradient is tiny."""
+"""The fast gradient method exactly as FP §4.2 defines it: to the edge of the ball, unless the gradient is tiny."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def fgm(gradient: Tensor, y: Tensor, norm: str, tau: float, least: float = 1e-9)
 
 @dataclass(frozen=True)
 class Attack:
-    """What adversarial training does to a batch (Algorithm 2): FGM, or PGD of several steps."""
+    """The attack that adversarial training applies to a batch (Algorithm 2): FGM, or PGD of several steps."""
 
     norm: str  # l2 or linf
     tau: float
     steps: int = 1
 
     def __call__(self, net: Symmetric, x: Tensor, y: Tensor, share: float = 1.0) -> Tensor:
-        """δ of every sample, within this share of τ."""  # (n, d), (n,) -> (n, d)
+        """The perturbation δ of every sample, within this share of τ."""  # (n, d), (n,) -> (n, d)
         if self.steps == 1:
             return fgm(net.input_gradient(x), y, self.norm, share * self.tau)
         return pgd(net, x, y, self.norm, share * self.tau, self.steps)

@@ -1,7 +1,7 @@
-"""How far a depth-2 ReLU network must be followed along a line until its sign flips: exactly.
+"""The exact distances along a line at which a depth-2 ReLU network changes its sign.
 
 Along x - y·c·u the network is piecewise linear in c with one breakpoint per neuron, so sorting the breakpoints gives
-every crossing of zero in closed form. No bisection, which would also miss that a sample may flip and flip back.
+every crossing of zero in closed form. Bisection is not needed; it would also miss samples that flip and flip back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 CHUNK = 1 << 22  # samples × neurons sorted at a time
-ROUNDING = 1e-12  # relative, of a float64 sum over some thousand neurons
+ROUNDING = 1e-12  # relative rounding error of a float64 sum over some thousand neurons
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Crossings:
     starts_flipped: Tensor  # (n,) misclassified already at c = 0
     sample: Tensor  # (e,)
     c: Tensor  # (e,)
-    flips: Tensor  # (e,) from right to wrong (or back)
+    flips: Tensor  # (e,) True: from right to wrong; False: back
 
     @classmethod
     def joined(cls, parts: list[Crossings]) -> Crossings:
-        """Those of the samples of all parts, one part after the other."""
+        """The crossings of all parts, their samples numbered one part after the other."""
         offsets = [0, *accumulate(part.n for part in parts)]
         return cls(
             n=offsets[-1],
@@ -68,23 +68,10 @@ def crossings(a: Tensor, rate: Tensor, v: Tensor, y: Tensor) -> Crossings:
 
 
 def _chunk(a: Tensor, y: Tensor, rate: Tensor, v: Tensor) -> Crossings:
-    s = -y[:, None] * rate  # (n, k) how fast each preactivation moves
-    yv = y[:, None] * v  # so that the network times its label is Σ_j yv_j σ(a_j + c s_j)
-    on = (a > 0) | ((a == 0) & (s > 0))
-    # A neuron switches, on or off, at c = -a/s > 0; either way the slope of the sum changes by yv·|s|.
-    ends = ((a > 0) & (s < 0)) | ((a < 0) & (s > 0))
-    breaks, order = torch.where(ends, -a / torch.where(ends, s, 1.0), torch.inf).sort(dim=1)
-    bends = torch.where(ends, yv * s.abs(), 0.0).gather(1, order)
-    slope = torch.cat([(yv * s * on).sum(1, keepdim=True), bends], dim=1).cumsum(1)  # (n, k + 1) segment by segment
-    nodes = torch.cat([breaks.new_zeros(len(a), 1), breaks], dim=1)  # where each segment starts
-    # Segments past the last switch have no start: give them length zero, so that all stays finite.
-    nodes = nodes.minimum(nodes.masked_fill(nodes.isinf(), 0.0).amax(1, keepdim=True))
-    start = (yv * a.relu()).sum(1, keepdim=True)
+    along = profile(a, -y[:, None] * rate, y[:, None] * v)
+    nodes, slope = along.nodes, along.slope
     # A network whose neurons are all off is exactly 0, which is not a flip; the sums must not make it -1e-17.
-    largest_slope = (yv * s).abs().sum(1, keepdim=True)
-    slope = _clean(slope, largest_slope)
-    value = torch.cat([start, start + (slope[:, :-1] * nodes.diff(dim=1)).cumsum(1)], dim=1)  # at each node
-    value = _clean(value, (yv * a).abs().sum(1, keepdim=True) + nodes * largest_slope)
+    value = torch.where(along.value.abs() <= along.slack, 0.0, along.value)
     wrong = value < 0
     # After the last node there is a ray: it ends wrong if it falls for ever, right if it rises.
     tail = torch.where(slope[:, -1:] == 0, wrong[:, -1:], slope[:, -1:] < 0)
@@ -94,6 +81,30 @@ def _chunk(a: Tensor, y: Tensor, rate: Tensor, v: Tensor) -> Crossings:
     return Crossings(len(a), wrong[:, 0], sample, c, ~wrong[sample, segment])
 
 
-def _clean(sums: Tensor, terms: Tensor) -> Tensor:
-    """The sums, with zero for those that are only the rounding of the terms they add up."""
-    return torch.where(sums.abs() <= ROUNDING * terms, 0.0, sums)
+@dataclass(frozen=True)
+class Profile:
+    """c ↦ Σ_j yv_j σ(a_j + c rate_j) for c ≥ 0, a piecewise linear function: one segment between two switches."""
+
+    nodes: Tensor  # (n, k + 1) where each segment starts
+    value: Tensor  # (n, k + 1) at that start
+    slope: Tensor  # (n, k + 1) of each segment; 0 if it is only the rounding of its terms
+    slack: Tensor  # (n, k + 1) how much of a value may be rounding
+
+
+def profile(a: Tensor, rate: Tensor, yv: Tensor) -> Profile:
+    """Each sample's profile along its own line, where preactivations change at `rate`."""  # (n, k), (n, k), (n, k)
+    on = (a > 0) | ((a == 0) & (rate > 0))
+    # A neuron switches, on or off, at c = -a/rate > 0; either way the slope of the sum changes by yv·|rate|.
+    switches = ((a > 0) & (rate < 0)) | ((a < 0) & (rate > 0))
+    breaks, order = torch.where(switches, -a / torch.where(switches, rate, 1.0), torch.inf).sort(dim=1)
+    bends = torch.where(switches, yv * rate.abs(), 0.0).gather(1, order)
+    slope = torch.cat([(yv * rate * on).sum(1, keepdim=True), bends], dim=1).cumsum(1)
+    steepest = (yv * rate).abs().sum(1, keepdim=True)
+    slope = torch.where(slope.abs() <= ROUNDING * steepest, 0.0, slope)
+    nodes = torch.cat([breaks.new_zeros(len(a), 1), breaks], dim=1)
+    # Segments past the last switch have no start: give them length zero, so that all stays finite.
+    nodes = nodes.minimum(nodes.masked_fill(nodes.isinf(), 0.0).amax(1, keepdim=True))
+    start = (yv * a.relu()).sum(1, keepdim=True)
+    value = torch.cat([start, start + (slope[:, :-1] * nodes.diff(dim=1)).cumsum(1)], dim=1)
+    slack = ROUNDING * ((yv * a).abs().sum(1, keepdim=True) + nodes * steepest)
+    return Profile(nodes, value, slope, slack)

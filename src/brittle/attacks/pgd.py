@@ -20,9 +20,10 @@ def pgd(
     step_size: float | None = None,
     start: Tensor | None = None,
 ) -> Tensor:
-    """The δ in the balls of radius ε, one for all samples or one each, with the lowest y f(x + δ) that was seen.
+    """The δ with the lowest y f(x + δ) seen in the ball of radius ε, given once for all samples or once for each.
 
-    f: (n, d) -> (n,) scores, each of its own sample. step_size: relative to ε; 2.5/steps reaches across the ball.
+    f: (n, d) -> (n,) scores, each of its own sample only. step_size: relative to ε; the default 2.5/steps reaches
+    across the ball.
     """  # (n, d), (n,), () or (n,) -> (n, d)
     ball = NORMS[norm]
     eps = torch.as_tensor(eps, dtype=x.dtype, device=x.device).expand(len(x))
@@ -39,8 +40,3 @@ def pgd(
             (g,) = torch.autograd.grad(scores.sum(), moved)
             delta = ball.project(moved.detach() - length * ball.normalise(g), eps)
     return best
-
-
-def fgm(f: Callable[[Tensor], Tensor], x: Tensor, y: Tensor, norm: str, eps: float | Tensor) -> Tensor:
-    """One step to the end of the ball: with l∞ the sign method of Goodfellow et al. 2015."""  # -> (n, d)
-    return pgd(f, x, y, norm, eps, steps=1, step_size=1.0)

@@ -1,4 +1,4 @@
-"""What attacks are composed of: for each norm, its steepest direction and its ball."""
+"""The building blocks of attacks: for each norm, its steepest direction and the projection onto its ball."""
 
 from __future__ import annotations
 

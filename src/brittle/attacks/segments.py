@@ -1,8 +1,8 @@
-"""Where a ReLU network of any depth changes its mind along a line: exactly, as `line` does for depth 2.
+"""Where a ReLU network of any depth changes its sign along a line: exactly, as `line` does for depth 2.
 
-A layer's preactivations are linear in c between the switches of the layers before it. So evaluate them at those
-switches: between two neighbours of opposite sign lies a switch of this layer, in closed form. Layer by layer the nodes
-become all points where the network can bend, and between them its own crossings of zero are closed form too.
+A layer's preactivations are linear in c between the switches of the layers before it. So we evaluate them at those
+switches: between two neighbours of opposite sign lies a switch of this layer, known in closed form. Layer by layer, the
+nodes grow to all points where the network can bend; between them its own zero crossings have a closed form, too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from brittle.attacks.line import Crossings
 from brittle.nets.deep import Deep
 
 CHUNK = 1 << 22  # samples × nodes × neurons at a time
-ROUNDING = 1e-12  # relative, of float64 sums over some hundred neurons
+ROUNDING = 1e-12  # relative rounding error of float64 sums over some hundred neurons
 
 
 def along(net: Deep, x: Tensor, y: Tensor, u: Tensor) -> Crossings:
@@ -24,7 +24,7 @@ def along(net: Deep, x: Tensor, y: Tensor, u: Tensor) -> Crossings:
     that at (1 - t)·a + t·s for t = c / (1 + c): the whole ray is a segment, and c = ∞ is its end. Use float64.
     """  # (n, d), (n,), (d,) or (n, d)
     a = net.preactivations(x[None])[0]  # (n, k)
-    s = -y[:, None] * (u.expand_as(x) @ net.ws[0][0].T)  # how fast each moves
+    s = -y[:, None] * (u.expand_as(x) @ net.ws[0][0].T)  # how fast each changes with c
     rows = max(1, CHUNK // (2 * a.shape[1] * max(w.shape[1] for w in net.ws)))
     parts = zip(*(tensor.split(rows) for tensor in (a, s, y)), strict=True)
     return Crossings.joined([_chunk(net, *part) for part in parts])
@@ -34,7 +34,7 @@ def _chunk(net: Deep, a: Tensor, s: Tensor, y: Tensor) -> Crossings:
     later = [w[0].T for w in net.ws[1:]]
 
     def preactivations(t: Tensor, layers: list[Tensor]) -> Tensor:
-        """Of the layer after `layers`, on the way from a to s."""  # (n, p) -> (n, p, k)
+        """The preactivations after `layers`, at the fractions t of the way from a to s."""  # (n, p) -> (n, p, k)
         h = torch.lerp(a.unsqueeze(1), s.unsqueeze(1), t.unsqueeze(2))
         for w in layers:
             h = h.relu() @ w
@@ -65,7 +65,7 @@ def _zeros(t: Tensor, a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _rows(sample: Tensor, t: Tensor, n: int) -> Tensor:
-    """A row of nodes for each sample, filled up with the end t = 1. `sample` is in ascending order."""  # -> (n, most)
+    """A row of nodes for each sample, padded with the end t = 1. `sample` is in ascending order."""  # -> (n, most)
     count = torch.bincount(sample, minlength=n)
     rows = t.new_ones(n, int(count.max()))
     rows[sample, torch.arange(len(t), device=t.device) - (count.cumsum(0) - count)[sample]] = t

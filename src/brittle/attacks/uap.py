@@ -25,12 +25,12 @@ def by_ascent(
     batch: int,
     rng: np.random.Generator,
 ) -> Tensor:
-    """Projected steps of size `step`, in the units of x, down the mean of y f(x - y δ) over one batch after another.
+    """Lower the mean of y f(x - y δ) by projected steps of size `step`, in the units of x, batch after batch.
 
-    The mean score, not the loss: the gradient of a loss vanishes on samples that are surely right, which are the ones
-    to flip, and stays on those that are flipped already; that of the score weighs them alike and never underflows.
-    Where the best length is shorter than ε (a shift from slab to slab), what is left of the budget goes to directions
-    that hardly matter: then look at the `share` in a smaller ball.
+    It uses the mean score, not the loss: the gradient of a loss vanishes on samples that are confidently right, which
+    are the ones to flip, and remains on those already flipped; that of the score weighs all alike and never underflows.
+    Where the best length is shorter than ε (a shift from slab to slab), the rest of the budget goes to directions that
+    hardly matter: then look at the `share` in a smaller ball.
     """  # (n, d), (n,) -> (d,)
     ball = NORMS[norm]
     delta, radius = torch.zeros_like(x[:1]), torch.full_like(x[:1, 0], eps)
@@ -48,7 +48,7 @@ def by_ascent(
 def by_svd(deltas: Tensor, y: Tensor) -> Tensor:
     """The unit direction that per-sample perturbations x_i + δ_i share most: their top right-singular vector.
 
-    Of its two signs, the one for which -y_i δ_i points along it on the whole.
+    Its sign is the one for which the -y_i δ_i point along it on the whole.
     """  # (n, d), (n,) -> (d,)
     v = torch.linalg.svd(deltas, full_matrices=False).Vh[0]
     return torch.where(-(y @ deltas) @ v < 0, -v, v)
@@ -60,7 +60,7 @@ def share(delta: Tensor, q_s: Tensor) -> float:
 
 
 def accuracy(f: Callable[[Tensor], Tensor], x: Tensor, y: Tensor, delta: Tensor) -> float:
-    """The share of samples that f still labels right at x - y δ."""  # (n, d), (n,), (d,)
+    """The share of samples that f still labels correctly at x - y δ."""  # (n, d), (n,), (d,)
     with torch.no_grad():
         parts = zip(x.split(ROWS), y.split(ROWS), strict=True)
         right = sum(int((signs * f(some - signs[:, None] * delta) > 0).sum()) for some, signs in parts)
@@ -73,6 +73,6 @@ def transfer(fs: Sequence[Callable[[Tensor], Tensor]], deltas: Sequence[Tensor],
 
 
 def cosines(deltas: Sequence[Tensor]) -> Tensor:
-    """Between every two perturbations."""  # k of (d,) -> (k, k)
+    """The cosine between every two perturbations."""  # k of (d,) -> (k, k)
     units = torch.stack([delta / delta.norm() for delta in deltas])
     return units @ units.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from brittle.nets.pictures import Layered
+from brittle.nets.image_layers import Layered
 from brittle.nets.small_map import SmallMapConv, StridedConv
 
 POOLED = (0, 1, 4)  # layers that are followed by 2 × 2 max pooling

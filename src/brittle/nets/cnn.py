@@ -15,7 +15,7 @@ from brittle.nets.family import Gradient, Loss, by_autograd, split, uniform
 
 @dataclass(frozen=True)
 class Cnn:
-    """Convolutions with as much padding as keeps the length d, ReLU after each; then a hidden layer of d neurons."""
+    """Convolutions padded to keep the length d, with a ReLU after each; then a hidden layer of d neurons."""
 
     d: int
     filters: int
@@ -49,7 +49,7 @@ class Cnn:
         return (h * v).sum(2) + c.squeeze(2)
 
     def _toeplitz(self, kernel: Tensor) -> Tensor:
-        """The first convolution as a matrix: from one channel that is the faster way."""  # (s, f, 1, k) -> (s, d, f d)
+        """The first convolution as a matrix, which is faster for a single channel."""  # (s, f, 1, k) -> (s, d, f d)
         place = torch.arange(self.d, device=kernel.device)
         offset = place[:, None] - place + self.size // 2  # of the input i from the first number that output j sees
         where = (offset[..., None] == torch.arange(self.size, device=kernel.device)).to(kernel.dtype)  # (i, j, k)

@@ -26,11 +26,11 @@ class Deep:
 
     @classmethod
     def of(cls, net: TwoLayer) -> Deep:
-        """The same networks of depth 2."""
+        """The same networks, as Deep ones of depth 2."""
         return cls((net.w, net.v.unsqueeze(1)), net.b)
 
     def two_layer(self) -> TwoLayer:
-        """The same networks, where the depth is 2."""
+        """The same networks as TwoLayer, if the depth is 2."""
         w, v = self.ws
         return TwoLayer(w, self.b, v.squeeze(1))
 
@@ -43,7 +43,7 @@ class Deep:
         return torch.baddbmm(self.b.unsqueeze(1), x, self.ws[0].transpose(1, 2))
 
     def after(self, a: Tensor) -> Tensor:
-        """What the later layers make of the first one's preactivations: homogeneous in them, of degree 1."""
+        """The output as a function of the first layer's preactivations, homogeneous in them of degree 1."""
         for w in self.ws[1:]:  # (s, m, k_1) -> (s, m)
             a = a.relu() @ w.transpose(1, 2)
         return a.squeeze(2)
@@ -66,16 +66,16 @@ class Deep:
         return Deep(tuple(ws), b)
 
     def shapes(self) -> list[torch.Size]:
-        """Of the parameters of one network, in the order of θ."""
+        """The shapes of one network's parameters, in the order of θ."""
         return [p.shape[1:] for p in self.parameters()]
 
     def to(self, target: torch.device | torch.dtype) -> Deep:
-        """On another device, or in another precision."""
+        """The networks on another device, or in another precision."""
         return Deep(tuple(w.to(target) for w in self.ws), self.b.to(target))
 
 
 def split(theta: Tensor, shapes: Sequence[torch.Size]) -> list[Tensor]:
-    """Rows of parameters, as the tensors that they are."""  # (s, p) -> each (s, *shape)
+    """Split rows of parameters into the tensors that they hold."""  # (s, p) -> each (s, *shape)
     pieces = theta.split([math.prod(shape) for shape in shapes], dim=1)
     return [piece.unflatten(1, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
@@ -83,7 +83,7 @@ def split(theta: Tensor, shapes: Sequence[torch.Size]) -> list[Tensor]:
 def initial(d: int, widths: Sequence[int], scale: float, rngs: list[np.random.Generator]) -> Deep:
     """PyTorch's default initialisation of linear layers, times `scale`; one network per generator.
 
-    With a single width these are the numbers of `two_layer.initial`.
+    With a single width the numbers are those of `two_layer.initial`.
     """
 
     def uniform(fan_in: int, *shape: int) -> Tensor:

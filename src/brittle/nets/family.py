@@ -32,19 +32,21 @@ class Family(Protocol):
         ...
 
     def gradient(self, theta: Tensor, grad: Tensor, loss: Loss) -> Gradient:
-        """A function that writes the gradient of the mean loss at θ, whatever θ then is, into grad."""  # both (s, p)
+        """A function that writes the gradient of the mean loss at the current θ into grad."""  # both (s, p)
         ...
 
 
 def split(theta: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
-    """Rows of parameters, as the tensors that they are."""  # (s, p) -> each (s, *shape)
+    """Split rows of parameters into the tensors that they hold."""  # (s, p) -> each (s, *shape)
     pieces = theta.split([math.prod(shape) for shape in shapes], dim=1)
     return [piece.unflatten(1, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
 def uniform(rngs: Sequence[np.random.Generator], layers: Sequence[tuple[int, tuple[int, ...]]]) -> Tensor:
-    """U[±1/√fan_in] for every (fan_in, shape), which is what PyTorch's linear, convolutional and GRU layers start from;
-    a fan-in of 0 stands for a PReLU's slope of ¼."""
+    """Draw U[±1/√fan_in] for every (fan_in, shape), PyTorch's default for linear, convolutional and GRU layers.
+
+    A fan-in of 0 stands for a PReLU's slope of ¼.
+    """
 
     def row(rng: np.random.Generator) -> np.ndarray:
         parts = []
@@ -57,7 +59,7 @@ def uniform(rngs: Sequence[np.random.Generator], layers: Sequence[tuple[int, tup
 
 
 def by_autograd(scores: Callable[[Tensor, Tensor], Tensor], theta: Tensor, grad: Tensor, loss: Loss) -> Gradient:
-    """`Family.gradient` where nobody has written one by hand."""
+    """`Family.gradient` for architectures without a hand-written one."""
 
     def gradient(x: Tensor, y: Tensor, keep: Sequence[Tensor]) -> Tensor:
         with torch.enable_grad():

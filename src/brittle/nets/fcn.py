@@ -1,6 +1,6 @@
 """(w, L)-FCN: fully connected networks of width w with L hidden layers (SB Appendix B), their gradient written by hand.
 
-Autograd would take twice as long on networks of this size, most of it not arithmetic.
+Autograd would take twice as long on networks of this size, most of it overhead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from brittle.nets.family import Gradient, Loss, split, uniform
 
 aten = torch.ops.aten  # whose gradients can be written in place
 ACTIVATIONS = ("relu", "leaky_relu", "prelu", "tanh")
-LEAK = 0.01  # PyTorch's
+LEAK = 0.01  # PyTorch's default
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Fcn:
         return torch.where(a > 0, a, slope * a)
 
     def _phi_(self, a: Tensor, slope: Tensor | None) -> Tensor:
-        """φ(a), in the place of a where a is not needed any more."""
+        """φ(a), written over a where a is no longer needed."""
         if self.activation == "prelu":
             return self._phi(a, slope)
         return {"relu": torch.relu_, "leaky_relu": leaky_relu_, "tanh": torch.tanh_}[self.activation](a)
 
     def _phi_backward_(self, g: Tensor, a: Tensor, h: Tensor, slope: Tensor | None) -> Tensor:
-        """g·φ'(a), where h = φ(a), in the place of g; a is looked at for PReLU alone."""
+        """g·φ'(a), where h = φ(a), written over g except for PReLU, which alone uses a."""
         if self.activation == "relu":
             return aten.threshold_backward.grad_input(g, h, 0, grad_input=g)
         if self.activation == "leaky_relu":

@@ -1,4 +1,4 @@
-"""The network of SB Theorem 1: one hidden layer, of which only the weights into it are trained."""
+"""The network of SB Theorem 1: one hidden layer, of which only the input weights are trained."""
 
 from __future__ import annotations
 

@@ -14,11 +14,11 @@ from brittle.nets.family import Gradient, Loss, by_autograd, split, uniform
 
 @dataclass(frozen=True)
 class Gru:
-    """The gates of Cho et al. 2014 as PyTorch has them; the score is linear in the last state of the last layer."""
+    """The gates of Cho et al. 2014 as in PyTorch; the score is linear in the last state of the last layer."""
 
     d: int
     units: int
-    reads: int  # numbers a time step; what is left over at the end of x is not read
+    reads: int  # numbers per time step; what is left over at the end of x is not read
     depth: int
     hidden = ()
     dropout = 0.0
@@ -49,7 +49,7 @@ class Gru:
 
     @staticmethod
     def _step(given: Tensor, recalled: Tensor, state: Tensor) -> Tensor:
-        """What the gates make of the input and of the state before."""  # (s, n, 3h), (s, n, 3h), (s, n, h)
+        """The next state, from the input and the previous state."""  # (s, n, 3h), (s, n, 3h), (s, n, h)
         h = state.shape[2]
         gates, new = given.split([2 * h, h], 2)
         recalled_gates, recalled_new = recalled.split([2 * h, h], 2)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from brittle.vision import torchvision
+from brittle.worlds.vision import torchvision
 
 
 class Binary(nn.Module):
@@ -26,7 +26,7 @@ class Binary(nn.Module):
 
 
 def _shrink_stem(net: nn.Module) -> None:
-    """For small pictures: the first convolution steps by one pixel, and no pooling follows it."""
+    """Adapt to small pictures: the first convolution has stride 1, and no pooling follows it."""
     first = next(m for m in net.modules() if isinstance(m, nn.Conv2d))
     first.stride = (1, 1)
     for owner in (net, getattr(net, "features", None)):
@@ -36,7 +36,7 @@ def _shrink_stem(net: nn.Module) -> None:
 
 
 def build(name: str, seed: int, stem: str = "imagenet", size: int = 1) -> Binary:
-    """With torchvision's own random weights, drawn from this seed."""
+    """The network with torchvision's own random weights, drawn from this seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Binary(name, stem, size)

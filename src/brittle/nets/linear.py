@@ -1,4 +1,4 @@
-"""The linear classifier of FP §3, the simplest of the models that no training makes robust there."""
+"""The linear classifier of FP §3, the simplest of the models there that no training makes robust."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Linear:
     dropout = 0.0
 
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
-        """0: the loss is convex, so that any other start would only be noise to forget."""  # (s, d)
+        """0: the loss is convex, so any other start would only add noise."""  # (s, d)
         return torch.zeros(len(rngs), self.d)
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:

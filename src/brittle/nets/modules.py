@@ -1,6 +1,6 @@
-"""The networks that every remedy is tried on, as torch modules: one score a sample, positive for the label 1.
+"""The networks that every remedy is tried on, as torch modules: one score per sample, positive for the label 1.
 
-Each has few parts, so that much is known of it: those with one hidden layer of ReLUs have certificates.
+Each is simple enough to be analysed: those with one hidden layer of ReLUs have certificates.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from brittle.core.rng import rng
 from brittle.nets.two_layer import TwoLayer
 from brittle.plugins import net
-from brittle.rng import rng
 
-WIDTH = 300  # of the first two
-FILTERS = 8  # of the third's first layer
+WIDTH = 300  # of the first two networks
+FILTERS = 8  # of the first layer of the third
 
 
 class Relu(nn.Module):
@@ -37,10 +37,10 @@ class Relu(nn.Module):
         return _float64(self.first.weight, self.first.bias, self.last.weight[0])
 
 
-class Symmetric(nn.Module):
-    """FP's network without smoothing, Σ_j σ(w_j·x - b) - σ(-w_j·x - b), of which only the w_j learn (§4).
+class SymmetricModule(nn.Module):
+    """FP's network without smoothing, Σ_j σ(w_j·x - b) - σ(-w_j·x - b), of which only the w_j are trained (§4).
 
-    FP lets b grow while most neurons die; here it begins where a random neuron is on for one sample in a few dozen.
+    FP lets b grow while most neurons die; here it is fixed, and at first a neuron is on for one sample in a few dozen.
     """
 
     def __init__(self, d: int, width: int, draws: np.random.Generator, norm: float = 0.3, bias: float = 0.06) -> None:
@@ -60,7 +60,7 @@ class Symmetric(nn.Module):
 
 
 class Cnn(nn.Module):
-    """Three strided convolutions, for pictures; without batch normalisation, so that attack and test see the same."""
+    """Three strided convolutions, for pictures; no batch normalisation, so attack and test see the same function."""
 
     def __init__(self, shape: tuple[int, ...], filters: int, draws: np.random.Generator) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def two_layer(shape: tuple[int, ...], seed: int) -> nn.Module:
 
 @net
 def symmetric(shape: tuple[int, ...], seed: int) -> nn.Module:
-    return Symmetric(math.prod(shape), WIDTH, rng(seed, "symmetric"))
+    return SymmetricModule(math.prod(shape), WIDTH, rng(seed, "symmetric"))
 
 
 @net
@@ -109,8 +109,8 @@ def cnn(shape: tuple[int, ...], seed: int) -> nn.Module:
 
 
 def as_two_layer(network: nn.Module) -> TwoLayer | None:
-    """The same function as the certificates know it, in float64; None where it is of another kind."""
-    if isinstance(network, Relu | Symmetric):
+    """The same function in the form that certificates support, in float64; None for other networks."""
+    if isinstance(network, Relu | SymmetricModule):
         return network.two_layer()
     if isinstance(network, Average):
         parts = [as_two_layer(member) for member in network.members]
@@ -121,7 +121,7 @@ def as_two_layer(network: nn.Module) -> TwoLayer | None:
 
 
 def first_layer(network: nn.Module) -> Tensor | None:
-    """A row for each neuron of the first layer, where there is one; of an ensemble its first member's."""
+    """The first layer's weights, one row per neuron, if there is one; for an ensemble those of its first member."""
     if isinstance(network, Average):
         return first_layer(network.members[0])
     layers = [m for m in network.modules() if isinstance(m, nn.Linear | nn.Conv2d)]

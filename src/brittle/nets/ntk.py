@@ -1,10 +1,11 @@
-"""The neural tangent kernel of FP Definition 5.5: a linear model over the derivatives of the symmetric network by its
-weights, as these were at random.
+"""The neural tangent kernel of FP Definition 5.5: a linear model in the weight derivatives of the symmetric network.
 
+The derivatives are taken at random weights w_i:
 p(x) = Σ_i ⟨x, v_i⟩ s_i with s_i = E_ρ(1[⟨w_i, x⟩ + ρ ≥ b] + 1[-⟨w_i, x⟩ + ρ ≥ b]), the slopes g'(⟨w_i, x⟩).
-The plus sign is Fact A.1's. Definition 5.5 prints a minus, with which p would be even and the labels, which are odd,
-independent of its sign.
-As p(x) = ⟨x, Vᵀ s(x)⟩, neither it nor its gradients need the (n, m, d) features. At b = 0 every s_i is 1 and p linear.
+The plus sign is Fact A.1's. Definition 5.5 prints a minus, with which p would be even, and its sign independent of the
+labels, which are odd.
+As p(x) = ⟨x, Vᵀ s(x)⟩, neither it nor its gradients need the (n, m, d) features. At b = 0 every s_i is 1, and p is
+linear.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from brittle.nets.family import Gradient, Loss
 from brittle.nets.symmetric import ROOT, odd
 
 
-@dataclass(frozen=True, eq=False)  # tensors do not compare to one bool
+@dataclass(frozen=True, eq=False)  # comparing tensors does not give one bool
 class Ntk:
     w: Tensor  # (m, d) fixed; the paper's are N(0, I)
     b: float
@@ -67,12 +68,12 @@ class Ntk:
         return gradient
 
     def to(self, target: torch.device | torch.dtype) -> Ntk:
-        """On another device, or in another precision."""
+        """The model on another device, or in another precision."""
         return replace(self, w=self.w.to(target))
 
 
 class _Scores(torch.autograd.Function):
-    """p to autograd, for attacks: ∇_x p = Vᵀ s + Σ_i ⟨x, v_i⟩ s_i' w_i and ∇_{v_i} p = s_i x."""
+    """p as an autograd function, for attacks: ∇_x p = Vᵀ s + Σ_i ⟨x, v_i⟩ s_i' w_i and ∇_{v_i} p = s_i x."""
 
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, v: Tensor, x: Tensor, net: Ntk) -> Tensor:

@@ -1,6 +1,6 @@
 """Residual networks with pre-activation for pictures of 32 × 32 pixels (FP §8; Zagoruyko and Komodakis 2016).
 
-Depth 34 has 31 convolutions in line, as FP §8.2 counts: one, and three groups of five blocks of two.
+Depth 34 has 31 convolutions in sequence, as FP §8.2 counts: one, and three groups of five blocks of two.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from brittle.nets.pictures import Layered
+from brittle.nets.image_layers import Layered
 
 
 class Block(nn.Module):
@@ -37,7 +37,7 @@ class Block(nn.Module):
 
 class PreResNet(Layered):
     def __init__(self, depth: int, widen: int = 1, classes: int = 10) -> None:
-        """`depth` is 6 n + 4 for n blocks a group."""
+        """`depth` is 6 n + 4 for n blocks per group."""
         super().__init__()
         channels = [16, 16 * widen, 32 * widen, 64 * widen]
         self.stem = nn.Conv2d(3, channels[0], 3, padding=1, bias=False)

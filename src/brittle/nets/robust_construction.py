@@ -1,4 +1,4 @@
-"""Networks built by hand: the robust one of VYS Thm 3.1, and its bias-free twin of §5.1."""
+"""Networks built by hand: the robust one of VYS Thm 3.1, and its bias-free counterpart of §5.1."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def thm31(x: Tensor, y: Tensor) -> TwoLayer:
 
 
 def thm31_bound(x: Tensor) -> float:
-    """The radius that Thm 3.1 promises, (1-c)/4 · √d. Its proof only needs half of what the network gives."""
+    """The radius that Thm 3.1 guarantees, (1-c)/4 · √d. Its proof uses only half of what the network achieves."""
     return (1 - largest_cosine(x)) / 4 * x.shape[1] ** 0.5
 
 
 def without_biases(x: Tensor, y: Tensor) -> TwoLayer:
-    """§5.1's N': w'_j = x_j / d, b' = 0, v' = y. A larger margin than Thm 3.1's network, and far less robust."""
+    """§5.1's N': w'_j = x_j / d, b' = 0, v' = y. Its margin is larger than in Thm 3.1, but it is far less robust."""
     return TwoLayer(w=(x / x.shape[1])[None], b=torch.zeros_like(y)[None], v=y[None])

@@ -1,11 +1,11 @@
 """AlexNet's convolutions in forms that a CPU computes faster; on a GPU they are the ordinary ones.
 
-Its first layer looks every 4 pixels through a window of 11. The gradient of that with respect to pictures, for which
-attacks ask, is slow. With each block of 4 × 4 pixels as 48 channels of one it is a convolution of stride 1, kernel 3.
+Its first layer has stride 4 and a kernel of size 11. Its gradient with respect to pictures, which attacks need, is
+slow. With each block of 4 × 4 pixels as the 48 channels of one pixel, it is a convolution of stride 1, kernel size 3.
 
-Its later layers see maps of 4 × 4 and 2 × 2 pixels through kernels of 5 × 5 and 3 × 3: half of what a convolution
+Its later layers apply kernels of 5 × 5 and 3 × 3 to maps of 4 × 4 and 2 × 2 pixels: half of what a convolution
 multiplies there is padding. Written as a matrix with a block for each pair of pixels, the same linear map needs fewer
-multiplications, and those in one product.
+multiplications, all in one product.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, pixel_unshuffle
 
-PIXELS = 16  # of a map: the largest that pays on a CPU
+PIXELS = 16  # of a map: the largest for which the matrix is faster on a CPU
 
 
 def _taps(h: int, w: int, kernel: tuple[int, int], padding: tuple[int, int]) -> list[tuple[int, int, int, int]]:
@@ -58,7 +58,7 @@ class Spread(torch.autograd.Function):
 class SmallMapConv(nn.Conv2d):
     """A convolution that keeps the size of its map (stride 1), computed as a matrix where that is faster."""
 
-    _kept: tuple[Tensor, Any, Tensor] | None = None  # of which weights, in which state, the matrix
+    _kept: tuple[Tensor, Any, Tensor] | None = None  # the weights, their state, and the matrix
 
     def __init__(self, *shape: int, **options: Any) -> None:
         super().__init__(*shape, **options)
@@ -71,14 +71,14 @@ class SmallMapConv(nn.Conv2d):
         if x.device.type != "cpu" or h * w > PIXELS:
             return super().forward(x)
         y = x.permute(0, 2, 3, 1).reshape(n, h * w * into) @ self._matrix(h, w).T
-        y = y.view(n, h, w, self.out_channels).permute(0, 3, 1, 2)  # channels last, as it came
+        y = y.view(n, h, w, self.out_channels).permute(0, 3, 1, 2)  # channels last, as in the input
         return y if self.bias is None else y + self.bias[:, None, None]
 
     @torch.compiler.disable
     def _matrix(self, h: int, w: int) -> Tensor:
-        """Kept while the weights stay as they are and need no gradient: an attack asks for it again and again.
+        """The matrix, cached while the weights do not change and need no gradient: an attack uses it many times.
 
-        Their version tells. Only optimisers with `fused=True` go behind its back, and on a CPU train/ has none.
+        The weights' version shows changes. Only optimisers with `fused=True` bypass it, and train/ uses none on a CPU.
         """
         if torch.is_grad_enabled() and self.weight.requires_grad:
             return Spread.apply(self.weight, h, w, self.padding)
@@ -89,7 +89,7 @@ class SmallMapConv(nn.Conv2d):
 
 
 class StridedConv(nn.Conv2d):
-    """A convolution that steps by several pixels (as many along either axis), over blocks of that size."""
+    """A convolution with a stride (the same along both axes), computed over blocks of that size."""
 
     def forward(self, x: Tensor) -> Tensor:
         step, margin, size = self.stride[0], self.padding[0], self.kernel_size[0]

@@ -1,8 +1,8 @@
 """The symmetric two-layer network of FP §4, f(x) = Σ_i R(⟨w_i, x⟩ - b) - R(-⟨w_i, x⟩ - b).
 
 R(u) = E_ρ ReLU(u + ρ) for ρ ~ N(0, σ_ρ²) is the smoothed ReLU, in closed form. To the precision of float32 a neuron is
-off where |⟨w_i, x⟩| < b - 5σ_ρ. Of a trained network nearly all are off on any one sample, so that after the first
-product everything, gradients too, is a sum over the few that are not.
+off where |⟨w_i, x⟩| < b - 5σ_ρ. In a trained network nearly all are off on any one sample, so after the first
+product everything, gradients included, is a sum over the few that are on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brittle.nets.two_layer import TwoLayer
-from brittle.rng import normal32
+from brittle.core.rng import normal32
 
 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
 
@@ -47,11 +46,11 @@ class Symmetric:
     sigma: float  # σ_ρ
 
     def __call__(self, x: Tensor) -> Tensor:
-        """f(x_i); its gradient by x is the hand-written one."""  # (n, d) -> (n,)
+        """f(x_i); its gradient with respect to x is the hand-written one."""  # (n, d) -> (n,)
         return _Scores.apply(x, self)
 
     def look(self, x: Tensor) -> Look:
-        """The neurons on these samples."""  # (n, d)
+        """The scores and slopes of the neurons on these samples."""  # (n, d)
         return Look(self.w, self.w @ x.T, self.b, self.sigma)
 
     def input_gradient(self, x: Tensor) -> Tensor:
@@ -59,16 +58,16 @@ class Symmetric:
         return self.look(x).input_gradient()
 
     def features(self, x: Tensor) -> Tensor:
-        """The NTK's map: the derivative of f(x_i) by each weight, x_i times the neuron's slope (Fact A.1)."""
+        """The NTK's features: the derivatives of f(x_i) by the weights, x_i times the neuron's slope (Fact A.1)."""
         return torch.einsum("nm,nd->nmd", odd(x @ self.w.T, self.b, self.sigma)[1], x)  # (n, d) -> (n, m, d)
 
     def to(self, target: torch.device | torch.dtype) -> Symmetric:
-        """On another device, or in another precision."""
+        """The network on another device, or in another precision."""
         return replace(self, w=self.w.to(target))
 
 
 class _Scores(torch.autograd.Function):
-    """The network to autograd, for attacks that differentiate whatever they are given."""
+    """The network as an autograd function, for attacks that differentiate any network."""
 
     @staticmethod
     def forward(ctx: torch.autograd.function.FunctionCtx, x: Tensor, net: Symmetric) -> Tensor:
@@ -85,13 +84,13 @@ class Look:
 
     def __init__(self, w: Tensor, a: Tensor, b: float, sigma: float) -> None:
         self.w, self.shape, self.sparse = w, a.shape, False  # (m, n)
-        if b <= REACH * sigma:  # every neuron is on, a little
+        if b <= REACH * sigma:  # every neuron is on, at least slightly
             values, self.slopes = odd(a, b, sigma)  # (m, n)
             self.scores = values.sum(0)  # (n,)
             return
         neuron, sample = (a.abs() > b - REACH * sigma).nonzero(as_tuple=True)
         some = a[neuron, sample]
-        values, slopes = smoothed_relu(some.abs() - b, sigma)  # (active,); of -|a| - b nothing is left
+        values, slopes = smoothed_relu(some.abs() - b, sigma)  # (active,); R(-|a| - b) is negligible
         self.scores = a.new_zeros(a.shape[1]).index_add_(0, sample, values.copysign_(some))
         self.sparse = len(some) < SPARSE * a.numel() and a.device.type == "cpu"
         if self.sparse:
@@ -110,22 +109,6 @@ class Look:
     def weight_gradient(self, c: Tensor, x: Tensor) -> Tensor:
         """∇_w Σ_i c_i f(x_i): row j is Σ_i c_i g'(a_ji) x_i."""  # (n,), (n, d) -> (m, d)
         return (self._matrix(self.slopes * c[self.sample]) if self.sparse else self.slopes * c) @ x
-
-
-def from_below(net: Symmetric, shift: float = 2.0) -> TwoLayer:
-    """A ReLU network N ≤ f everywhere, for certificates: since f is odd, N(y(x + δ)) > 0 proves that y f(x + δ) > 0.
-
-    ReLU(u) ≤ R(u) ≤ ReLU(u + s) + R(-s) for every s ≥ 0: beyond -s the gap's slope is Φ - 1 < 0, before it Φ > 0.
-    """
-    s = shift * net.sigma
-    over = float(smoothed_relu(torch.tensor(-s, dtype=torch.float64), net.sigma)[0])  # 0 where σ_ρ is
-    w, m = net.w.double(), len(net.w)
-    ones = w.new_ones(m)
-    return TwoLayer(
-        w=torch.cat([w, -w, torch.zeros_like(w[:1])])[None],
-        b=torch.cat([-net.b * ones, (s - net.b) * ones, w.new_ones(1)])[None],
-        v=torch.cat([ones, -ones, w.new_full((1,), -m * over)])[None],
-    )
 
 
 def random(m: int, d: int, scale: float, rng: np.random.Generator) -> Tensor:

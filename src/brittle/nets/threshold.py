@@ -1,6 +1,6 @@
-"""The robust model of FP §3: words are read off one by one, and those that are hardly there do not count.
+"""The robust model of FP §3: the coefficient of each word is read separately, and small ones do not count.
 
-f(x) = Σ_j w*_j · soft(⟨M_j, x⟩, b), where soft(t, b) is t drawn towards 0 by b. Noise and small perturbations, which
+f(x) = Σ_j w*_j · soft(⟨M_j, x⟩, b), where soft(t, b) is t shrunk towards 0 by b. Noise and small perturbations, which
 are spread over all words, stay below b in each; a linear model adds them up.
 """
 
@@ -19,7 +19,7 @@ class Thresholded:
     b: float
 
     def coefficients(self, x: Tensor) -> Tensor:
-        """Along sign(w*_j) M_j."""  # (n, d) -> (n, D)
+        """The coefficients of x along sign(w*_j) M_j."""  # (n, d) -> (n, D)
         return (x @ self.dictionary) * self.w_star.sign()
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -27,12 +27,12 @@ class TwoLayer:
         return (self.preactivations(x).relu() @ self.v.unsqueeze(2)).squeeze(2)
 
     def to(self, target: torch.device | torch.dtype) -> TwoLayer:
-        """On another device, or in another precision."""
+        """The networks on another device, or in another precision."""
         return TwoLayer(self.w.to(target), self.b.to(target), self.v.to(target))
 
 
 def single(arrays: Mapping[str, np.ndarray], i: int, prefix: str = "") -> TwoLayer:
-    """Network i of a batch as it is stored, in float64."""
+    """Network i of a stored batch, in float64."""
     return TwoLayer(*(torch.from_numpy(arrays[prefix + name][i : i + 1]).double() for name in ("w", "b", "v")))
 
 

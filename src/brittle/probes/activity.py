@@ -12,14 +12,14 @@ from torch import Tensor, nn
 def activity(module: nn.Module, images: Tensor, batch: int = 256) -> tuple[dict[str, float], float]:
     """The share of outputs > 0 of each ReLU over all images, in the order of their calls; and the mean of the shares.
 
-    A layer is a call of an nn.ReLU. It has the name of the module; if that is called several times for one image,
-    as in blocks that keep one ReLU for all their layers, the later calls are name#2, name#3, … Calls of
-    functional.relu are not seen. Evaluated in eval mode; the module is left as it was.
+    A layer is a call of an nn.ReLU, named after its module; if the module is called several times for one image, as in
+    blocks that share one ReLU among their layers, the later calls are name#2, name#3, … Calls of functional.relu are
+    not counted. The network is evaluated in eval mode, and its modes are restored.
     """
     on: dict[str, float] = {}
     seen: dict[str, int] = {}
-    calls: dict[str, int] = {}  # of each ReLU, in this batch
-    modes = {part: part.training for part in module.modules()}  # parts may differ: frozen ones
+    calls: dict[str, int] = {}  # how often each ReLU was called in this batch
+    modes = {part: part.training for part in module.modules()}  # parts may differ, e.g. frozen ones
 
     def count(name: str) -> Any:
         def hook(_: nn.Module, __: Any, output: Tensor) -> None:  # counted at once: a later layer may work in place

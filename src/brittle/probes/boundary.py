@@ -13,9 +13,9 @@ from brittle.probes.randomised import evaluate
 
 @dataclass(frozen=True)
 class Boundary:
-    """Scores on a grid of feature i (of S) × feature j (outside), the other features those of real samples.
+    """Scores on a grid of feature i (of S) × feature j (outside), with the other features of real samples.
 
-    No average over the samples: where the boundary depended on the other features, an average would hide it.
+    The samples are not averaged: an average would hide where the boundary depends on the other features.
     """
 
     ticks: Tensor  # (side,) the values of either feature
@@ -28,7 +28,7 @@ class Boundary:
 
     @property
     def changes(self) -> float:
-        """The share of the grid whose label is not that of most of its line along j. At most 1/2."""
+        """The share of grid points whose label differs from the majority on their line along j; at most 1/2."""
         positive = self.labels.double().mean(2)  # (b, side)
         return float(positive.minimum(1 - positive).mean())
 
@@ -48,9 +48,9 @@ def grid(
     low: float = -1.0,
     high: float = 1.0,
 ) -> Boundary:
-    """f where features i and j of each base take every pair of values. An even side leaves out the middle.
+    """Scores where features i and j of each base take every pair of values. An even `side` leaves out the middle.
 
-    That matters where the boundary is u_i = 0, as it is for a linear feature: on it labels are rounding.
+    That matters where the boundary is u_i = 0, as for a linear feature: on it, labels are decided by rounding.
     """  # (b, d), (d, d)
     ticks = torch.linspace(low, high, side, dtype=bases.dtype, device=bases.device)
     plane = q[[i, j]]  # (2, d)

@@ -1,19 +1,20 @@
-"""Radii within which no perturbation whatsoever flips a depth-2 ReLU network: lower bounds, to set beside attacks.
+"""Radii within which no perturbation flips a depth-2 ReLU network: lower bounds, to set beside attacks.
 
 The label times the network is y N(x + δ) = Σ_j p_j σ(z_j) - Σ_j q_j σ(z_j), with z_j = a_j + w_j·δ, a_j = w_j·x + b_j
-and p, q ≥ 0 the positive and negative parts of y v_j. Three bounds of it from below, each by something whose minimum
-over a ball is known; every choice of their free parameters is sound, so what optimises them need not be trusted, only
-the last evaluation, which is in float64 and gives its rounding away.
+and p, q ≥ 0 the positive and negative parts of y v_j. It has three lower bounds, each a function whose minimum over a
+ball is known. They are sound for every choice of their free parameters, so the optimiser need not be trusted, only the
+last evaluation, which is in float64 and subtracts an allowance for rounding.
 
-- local: nothing bends before the first neuron switches.
+- local: the network is linear until the first neuron switches.
 - crown: two lines, σ(z) ≥ αz under p and the chord over q (Zhang et al. 2018), the slopes α optimised (Xu et al. 2021).
-- quadratic: σ(z) ≥ αz under p, and over q the parabola σ(z) ≤ (z + t)²/4t, true of all z for every t > 0. Then
+- quadratic: σ(z) ≥ αz under p, and over q the parabola σ(z) ≤ (z + t)²/4t, valid for all z and every t > 0. Then
   y N(x + δ) ≥ c + g·δ - δᵀQδ with Q = Σ_j q_j w_j w_jᵀ/4t_j, and by duality, for every λ ≥ 0 with I - λQ ≻ 0,
 
       r² ≥ min_δ ‖δ‖² + λ (c + g·δ - δᵀQδ) = λc - λ²/4 gᵀ(I - λQ)⁻¹g.
 
-  Unlike the chord, Q knows that one δ must move all neurons at once. Since σ(z) = (z + |z|)/2, the best t_j is the
-  root mean square of z_j, and what the bound gives away is that of |z_j| ≤ (E z_j²)^½: nothing if the worst δ is one.
+  Unlike the chord, Q takes into account that one δ must move all neurons at once. Since σ(z) = (z + |z|)/2, the best
+  t_j is the root mean square of z_j, and the bound loses what |z_j| ≤ (E z_j²)^½ loses: nothing if there is a single
+  worst δ.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from brittle.device import sqrt
+from brittle.core.device import sqrt
 from brittle.nets.two_layer import TwoLayer
 
 CHUNK = 1 << 22  # numbers per (samples, k) or (samples, d, d) array
-STORED = 1 << 27  # numbers of all w_j w_jᵀ, kept if not more
-ROUNDING = 1e-9  # relative; given away by every bound
+STORED = 1 << 27  # all w_j w_jᵀ are stored if they have at most this many numbers
+ROUNDING = 1e-9  # relative; every bound is lowered by this much
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def certified(net: TwoLayer, x: Tensor, y: Tensor, steps: int = 40) -> Certifica
     a, yv = net.preactivations(x[None])[0], y[:, None] * net.v[0]  # (m, k)
     pairs = Pairs(w)
     rows = max(1, CHUNK // max(k, d * d))
-    # a_j is a rounded sum; what that may do to N, anywhere, is given away by every bound.
+    # a_j is a rounded sum; every bound subtracts the largest change of N that this can cause anywhere.
     wrong = (d + 2) * torch.finfo(a.dtype).eps * (x.abs() @ w.abs().T + net.b[0].abs())  # (m, k)
     give = (yv.abs() * wrong).sum(1)
     near, exact = local(a, yv, w, wrong)
@@ -66,7 +67,7 @@ def certified(net: TwoLayer, x: Tensor, y: Tensor, steps: int = 40) -> Certifica
 
 
 def local(a: Tensor, yv: Tensor, w: Tensor, wrong: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:
-    """The distance to the zero of the sample's own linear piece, or to the end of the piece; is it the former?"""
+    """The distance to the zero of the sample's linear piece or to its end, whichever is nearer; is it the zero?"""
     norms = w.norm(dim=1)  # (n, k), (n, k), (k, d), (n, k) -> (n,), (n,)
     switch = ((a.abs() - wrong).clamp(min=0) / norms).nan_to_num(torch.inf, torch.inf).amin(1)
     zero = (yv * a.relu() - (yv * wrong).abs()).sum(1).clamp(min=0) / ((yv * (a > 0)) @ w).norm(dim=1)
@@ -91,7 +92,7 @@ def crown(a: Tensor, yv: Tensor, w: Tensor, steps: int = 20, halvings: int = 12,
 
 
 def crown_bound(a: Tensor, yv: Tensor, w: Tensor, r: Tensor, steps: int = 0) -> Tensor:
-    """A lower bound of y N(x + δ) over ‖δ‖ ≤ r. The minimum of the lines is at δ = -r g/‖g‖ (Cauchy-Schwarz).
+    """A lower bound on y N(x + δ) over ‖δ‖ ≤ r. The minimum of the lines is at δ = -r g/‖g‖ (Cauchy-Schwarz).
 
     CROWN's own slopes are α = [a > 0]; `steps` of mirror ascent improve on them (the bound is concave in α).
     """  # (n, k), (n, k), (k, d), (n,) -> (n,)
@@ -116,12 +117,12 @@ def crown_bound(a: Tensor, yv: Tensor, w: Tensor, r: Tensor, steps: int = 0) -> 
 
 
 def lipschitz(a: Tensor, yv: Tensor, w: Tensor, give: Tensor | float = 0.0) -> Tensor:
-    """y N(x) / Σ_j |v_j| ‖w_j‖: a sound radius, small, but never far too small; a scale to start from."""
+    """y N(x) / Σ_j |v_j| ‖w_j‖: a sound radius that is small, but never far too small; the initial scale."""
     return (((yv * a.relu()).sum(1) - give) / (yv.abs() @ w.norm(dim=1))).clamp(min=0) * (1 - ROUNDING)
 
 
 class Pairs:
-    """All w_j w_jᵀ, upper triangles laid flat: sums over neurons become one matrix product for all samples."""
+    """All w_j w_jᵀ as flattened upper triangles: sums over neurons become one matrix product for all samples."""
 
     def __init__(self, w: Tensor) -> None:
         self.w, d = w.float(), w.shape[1]
@@ -157,7 +158,7 @@ class Pairs:
 def quadratic(
     a: Tensor, yv: Tensor, w: Tensor, steps: int = 40, pairs: Pairs | None = None, give: Tensor | float = 0.0
 ) -> Tensor:
-    """The radius of the dual, its parameters first improved in float32."""  # (n, k), (n, k), (k, d), (n,) -> (n,)
+    """The radius by the dual, its parameters first optimised in float32."""  # (n, k), (n, k), (k, d), (n,) -> (n,)
     give = give + torch.zeros_like(a[:, 0])
     scale = lipschitz(a, yv, w, give)
     usable = (scale > 0) & scale.isfinite()  # neither wrong already nor constant
@@ -181,7 +182,7 @@ def dual(
 ) -> Tensor:
     """The certified radius, for any t > 0, 0 ≤ α ≤ 1, λ > 0: 0 if I - λQ is not positive definite.
 
-    This is where soundness is decided. `polish` Newton steps move λ, each again a bound of its own.
+    Soundness is decided here, not in `_ascend`. `polish` Newton steps move λ; each value on the way is itself a bound.
     """  # (n, k), (n, k), (k, d), (n, k), (n, k), (n,) -> (n,)
     p, q = yv.clamp(min=0), (-yv).clamp(min=0)
     s = q / (4 * t)
@@ -207,16 +208,17 @@ def dual(
 
 
 def _ascend(a: Tensor, yv: Tensor, pairs: Pairs, scale: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Good t (n, k), α (n, k), λ (n,).
+    """Improve t (n, k), α (n, k) and λ (n,) by ascent on the dual.
 
-    The dual is kept smooth by a barrier τ ln det(I - λQ), τ falling. At given λ and Q, its minimiser is spread around
-    δ = -λ/2 (I - λQ)⁻¹g with covariance τ (I - λQ)⁻¹; t moves to the root mean square of z_j under this spread, α by
-    mirror ascent along the mean of z_j, λ by Newton's method. Half steps in ln t; shorter where they overshoot.
+    The dual is smoothed by a barrier τ ln det(I - λQ) with decreasing τ. At given λ and Q, its minimiser is spread
+    around δ = -λ/2 (I - λQ)⁻¹g with covariance τ (I - λQ)⁻¹; t moves to the root mean square of z_j under this spread,
+    α by mirror ascent along the mean of z_j, λ by Newton's method. Steps in ln t are half steps, shorter where they
+    overshoot.
     """
     dtype, w = a.dtype, pairs.w
     d, eye, norms = w.shape[1], torch.eye(w.shape[1]), w.norm(dim=1).clamp(min=1e-30)
     outputs = (yv * a.relu()).sum(1, keepdim=True)
-    a, yv, scale = a.float(), (yv / outputs).float(), scale.float()  # y N(x) = 1 in here, so that λ ≈ r²
+    a, yv, scale = a.float(), (yv / outputs).float(), scale.float()  # scaled to y N(x) = 1, so that λ ≈ r²
     p, q = yv.clamp(min=0), (-yv).clamp(min=0)
     reach = scale[:, None] * norms
     t, logit = (a**2 + reach**2).sqrt(), 4 * a / reach
@@ -248,7 +250,7 @@ def _ascend(a: Tensor, yv: Tensor, pairs: Pairs, scale: Tensor, steps: int) -> t
         )
         damping = torch.where(value < previous, 0.7 * damping, damping).clamp(min=0.05)
         previous = value
-        # To the next parameters.
+        # Update the parameters.
         square = best.maximum(scale**2)  # the best r² so far
         tau = square / d * 0.01 ** min(1, step / (0.8 * steps))
         z = a + delta @ w.T

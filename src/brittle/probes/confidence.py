@@ -18,7 +18,7 @@ def confidence(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Change:
-    """What a swap does to a network. Confidence does not see a flipped label, and where it is near 1 it sees little."""
+    """What a swap does to a network. Confidence does not show a flipped label, and near 1 it shows little."""
 
     before: float  # mean confidence
     after: float
@@ -29,12 +29,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Contradiction:
-    rest: Change  # all features but S tell the other label: a network that lives on S does not notice
-    s: Change  # S tells the other label: it changes its mind, and is as sure as before
+    rest: Change  # all features but S indicate the other label: a network that relies on S alone does not notice
+    s: Change  # S indicates the other label: such a network changes its label and is as confident as before
 
 
 def change(before: Tensor, after: Tensor) -> Change:
-    """From scores before a swap and after."""  # (n,), (n,)
+    """The change between the scores before a swap and after it."""  # (n,), (n,)
     sure, then = confidence(before), confidence(after)
     return Change(
         before=float(sure.mean()),
@@ -48,7 +48,7 @@ def change(before: Tensor, after: Tensor) -> Change:
 def contradicted(
     f: Callable[[Tensor], Tensor], x: Tensor, y: Tensor, q_s: Tensor, rng: np.random.Generator
 ) -> Contradiction:
-    """The same donors, of the other label, give either set."""  # (n, d), (n,), (|S|, d)
+    """The changes when either set comes from the same donors, of the other label."""  # (n, d), (n,), (|S|, d)
     before, donors = evaluate(f, x), x[swapped(y, rng)]
     rest, s = (evaluate(f, exchange(x, donors, q_s)) for exchange in (randomise_rest, randomise_s))
     return Contradiction(rest=change(before, rest), s=change(before, s))

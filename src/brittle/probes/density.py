@@ -6,8 +6,10 @@ from torch import Tensor
 
 
 def density(delta: Tensor, dictionary: Tensor) -> dict[str, float]:
-    """Medians over samples: ‖·‖₁/‖·‖₂ of the coefficients, between 1 (one word) and √D (all alike), and how many words
-    carry nine tenths of the energy."""  # (n, d), (d, D)
+    """Medians over samples: ‖·‖₁/‖·‖₂ of the coefficients, and how many words carry nine tenths of the energy.
+
+    The former is between 1 (one word) and √D (all words equal in size).
+    """  # (n, d), (d, D)
     coefficients = delta @ dictionary
     energy = coefficients.square().sort(dim=1, descending=True).values
     share = energy.cumsum(1) / energy.sum(1, keepdim=True).clamp(min=1e-30)

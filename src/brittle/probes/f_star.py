@@ -1,13 +1,13 @@
-"""How far f* is from changing its mind (SB §4.3): a certificate, and a bracket of the smallest perturbation.
+"""How far samples are from the boundary of f* (SB §4.3): a certificate, and a bracket of the smallest perturbation.
 
 In the features' own coordinates u the problem is separable, with h_i = y g_i the classifier of feature i:
 
     r² = min Σ_i (t_i - u_i)²  subject to  Σ_i h_i(t_i) ≤ 0.
 
-From below by Lagrangian duality: r² ≥ Σ_i min_t (t - u_i)² + λ h_i(t) for every λ ≥ 0, and the inner minimum is exact,
-the best of staying and of going to some point of some ramp. From above: at the best λ a feature or two are about to
-jump from one piece of h to another. With every feature held to its piece, before the jump or after it, the problem is
-convex, and solved. What is lost is one feature's share, of d.
+The lower bound is by Lagrangian duality: r² ≥ Σ_i min_t (t - u_i)² + λ h_i(t) for every λ ≥ 0. The inner minimum is
+exact: the best of staying at u_i and of moving to some point of some ramp. For the upper bound: at the best λ, one or
+two features are about to jump from one piece of h to another. With every feature held to its piece, before the jump or
+after it, the problem is convex and is solved. The bounds differ by the share of one feature among d.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from brittle.nets.f_star import classifiers, lipschitz
-from brittle.worlds.slabs import World
+from brittle.worlds.slabs import SlabWorld
 
 HALVINGS = 60  # of the interval of λ
-ROUNDING = 1e-9  # relative; given away by the lower bound
+ROUNDING = 1e-9  # relative; the lower bound is lowered by this much
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Bracket:
     delta: np.ndarray  # (n, d) in the features' coordinates; δ @ q in the samples'
 
 
-def certified(world: World, value: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The Lipschitz certificate, y f*(x)·γB√d: within it nothing flips f*. 0 where it is wrong already."""
+def certified(world: SlabWorld, value: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The Lipschitz certificate y f*(x)·γB√d: nothing within this radius flips f*; 0 where f* is wrong already."""
     return np.maximum(y * value, 0.0) / lipschitz(world)  # (n,), (n,) -> (n,)
 
 
-def smallest(world: World, u: np.ndarray, y: np.ndarray) -> Bracket:
-    """The smallest ℓ2 perturbation that brings f* to 0, between two bounds that differ by little if d is large."""
+def smallest(world: SlabWorld, u: np.ndarray, y: np.ndarray) -> Bracket:
+    """The smallest ℓ2 perturbation that brings f* to 0, between two bounds that are close if d is large."""
     u, y = np.asarray(u, dtype=np.float64), np.asarray(y, dtype=np.float64)  # (n, d), (n,)
     problem = _Problem(world, u, y)
     top = np.full(len(u), problem.enough())
@@ -70,15 +70,15 @@ class _Pieces:
         return t, self.start + self.slope * (t - self.low)
 
     def where(self, chosen: np.ndarray, other: _Pieces) -> _Pieces:
-        """These where chosen, the others elsewhere."""  # (n, d)
+        """These pieces where chosen, those of `other` elsewhere."""  # (n, d)
         names = ("low", "high", "start", "slope")
         return _Pieces(*(np.where(chosen, getattr(self, name), getattr(other, name)) for name in names))
 
 
 class _Problem:
-    """The pieces that can matter: staying at u, and each ramp. (Of another level piece an end of a ramp is best.)"""
+    """The pieces that can matter: staying at u, and each ramp. (On any other flat piece, the end of a ramp is best.)"""
 
-    def __init__(self, world: World, u: np.ndarray, y: np.ndarray) -> None:
+    def __init__(self, world: SlabWorld, u: np.ndarray, y: np.ndarray) -> None:
         features, sign = classifiers(world), y[:, None]
         level = np.stack([each(column) for each, column in zip(features, u.T, strict=True)], 1)
         self.u, self.stay = u, _Pieces(u, u, sign * level, np.zeros_like(u))
@@ -93,7 +93,7 @@ class _Problem:
         ]
 
     def enough(self) -> float:
-        """A λ at which every feature has gone to where h = -1."""
+        """A λ at which every feature has moved to where h = -1."""
         far = np.abs(self.u).max() + max(np.abs([ramp.low, ramp.high]).max() for ramp in self.ramps)
         return float(2 * far / min(np.abs(ramp.slope).min() for ramp in self.ramps) + far**2)
 
@@ -102,7 +102,7 @@ class _Problem:
         return self._best(lam)[0]
 
     def dual(self, lam: np.ndarray) -> np.ndarray:
-        """Σ_i min_t (t - u_i)² + λ h_i(t), less what may be rounding: a minimum is between -λ and λ."""
+        """Σ_i min_t (t - u_i)² + λ h_i(t), less an allowance for rounding: a minimum is between -λ and λ."""
         return self._best(lam)[1].sum(1) - ROUNDING * lam * self.u.shape[1]  # (n,) -> (n,)
 
     def _best(self, lam: np.ndarray) -> tuple[_Pieces, np.ndarray]:
@@ -115,7 +115,7 @@ class _Problem:
 
 
 def _crossing(total: Callable[[np.ndarray], np.ndarray], top: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """λ on either side of where a decreasing function comes to 0; on the far side it is ≤ 0, if it is at `top`."""
+    """Two λ around the zero of a decreasing function; at the second the function is ≤ 0, if it is at `top`."""
     low, high = np.zeros_like(top), top  # (n,)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

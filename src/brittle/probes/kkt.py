@@ -9,8 +9,8 @@ s_ij ∈ ∂σ(a_ij) of the ReLU at a_ij = w_j·x_i + b_j such that (VYS Eq. 3, 
 
 s_ij is 0 or 1 away from the kink and anything between at it (Clarke). At a KKT point many a_ij are exactly 0; in a
 trained network they are nearly so. `kink` says how near counts: |a_ij| ≤ kink · ‖w̃_j‖ ‖x̃_i‖. With kink = 0 every s_ij
-is fixed, and λ is a non-negative least-squares problem; else λ and the free u_ij = λ_i s_ij, 0 ≤ u_ij ≤ λ_i, are one
-convex problem over cones.
+is fixed, and λ solves a non-negative least-squares problem; otherwise λ and the free u_ij = λ_i s_ij, 0 ≤ u_ij ≤ λ_i,
+solve one convex problem over cones.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from brittle.device import sqrt
+from brittle.core.device import sqrt
 from brittle.nets.two_layer import TwoLayer
 from brittle.probes.margin import separated
 
-MOST, ENOUGH = 10_000, 1e-3  # iterations of the convex problem; the relative fall over 50 of them that ends it
+MOST, ENOUGH = 10_000, 1e-3  # iterations of the convex solver; it stops if 50 of them lower the value by less
 
 
 @dataclass(frozen=True)
 class KKT:
-    """The residuals of the best λ found: upper bounds, and the least there is up to the solver's tolerance."""
+    """The residuals at the best λ found: upper bounds, which are minimal up to the solver's tolerance."""
 
     stationarity: float  # ‖θ - Σ λ_i y_i ∇N(x_i)‖ / ‖θ‖
     slackness: float  # Σ λ_i (y_i N(x_i) - 1) / ‖θ‖²: half the mean excess over the margin, as Σ λ_i = ‖θ‖²/2
@@ -55,7 +55,7 @@ def residuals(net: TwoLayer, x: Tensor, y: Tensor, kink: float = 0.0) -> KKT:
 
 @dataclass(frozen=True)
 class _Problem:
-    """min ‖θ - Σ λ_i y_i ∇N(x_i)‖², in the inner products alone."""
+    """The problem min ‖θ - Σ λ_i y_i ∇N(x_i)‖², written in inner products only."""
 
     gram: Tensor  # (m, m) x̃_i·x̃_l
     a: Tensor  # (m, k)
@@ -65,7 +65,7 @@ class _Problem:
     squared_norm: float  # ‖θ‖²
 
     def fixed(self) -> tuple[Tensor, float]:
-        """λ with s_ij = 1(a_ij > 0): ‖θ‖² - 2 rᵀλ + λᵀGλ, as a least-squares problem with Gᐟ² for a matrix."""
+        """The λ with s_ij = 1(a_ij > 0): min ‖θ‖² - 2 rᵀλ + λᵀGλ, a least-squares problem with the matrix G^½."""
         on, h = (self.a > 0).to(self.a.dtype), self.a.relu()
         g = self.y[:, None] * self.y * (self.gram * ((on * self.v**2) @ on.T) + h @ h.T)
         r = 2 * self.y * (h @ self.v)  # ⟨θ, ∇N⟩ = 2N (Euler)
@@ -77,7 +77,7 @@ class _Problem:
         return lam, float(self.squared_norm - 2 * r @ lam + lam @ g @ lam)
 
     def with_free_kinks(self) -> tuple[Tensor, float]:
-        """λ and u together, by accelerated projected gradients (FISTA with restarts), from the best fixed λ."""
+        """Optimal λ and u, by accelerated projected gradients (FISTA with restarts), from the best fixed λ."""
         on, h = ((self.a > 0) & ~self.free).to(self.a.dtype), self.a.relu()
         yh, yv = self.y[:, None] * h, self.y[:, None] * self.v
 
@@ -130,8 +130,8 @@ class _Problem:
 def _onto_cones(lam: Tensor, u: Tensor, free: Tensor) -> tuple[Tensor, Tensor]:
     """The nearest (λ, u) with 0 ≤ u_ij ≤ λ_i, for each i on its own.
 
-    u_ij = clip(u_ij, 0, λ), and λ solves λ - λ₀ = Σ_j (u_ij - λ)₊: the mean of λ₀ and of the n largest u_ij, for the n
-    at which the next one is below it.
+    u_ij = clip(u_ij, 0, λ), and λ solves λ - λ₀ = Σ_j (u_ij - λ)₊: it is the mean of λ₀ and the n largest u_ij, for
+    the first n at which the next u_ij is below that mean.
     """  # (m,), (m, k), (m, k) bool
     high = torch.where(free, u, -torch.inf).sort(dim=1, descending=True).values
     counts = torch.arange(2, high.shape[1] + 2, dtype=lam.dtype, device=lam.device)

@@ -2,8 +2,9 @@
 
     min_y ‖Wy - x‖² + λ‖y‖₁,    W the transpose of a convolutional layer,
 
-solved for many pictures at once by FISTA. A picture is done when its duality gap says so, not after so many steps: the
-curves compare features whose W are conditioned differently, and the same number of steps would favour some of them.
+solved for many pictures at once by FISTA. A picture is done when its duality gap is small enough, not after a fixed
+number of steps: the curves compare features whose W are conditioned differently, and the same number of steps would
+favour some of them.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, conv_transpose2d, pad, pixel_shuffle, pixel_unshuffle
 
-from brittle.rng import rng
+from brittle.core.rng import rng
 
 TINY = 1e-30
-MARGIN = 1.02  # on ‖W‖², which power iteration finds from below
-RIDGE = 1e-11  # of ‖W‖²: what Cholesky in float64 can bear; see `unreachable`
-ROWS = 256  # unit pictures at a time, when WWᵀ is written out
+MARGIN = 1.02  # on ‖W‖², which power iteration approaches from below
+RIDGE = 1e-11  # of ‖W‖²: what Cholesky in float64 tolerates; see `unreachable`
+ROWS = 256  # unit pictures at a time when WWᵀ is computed
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """W: copies of m filters in all places where a convolution over size × size pictures reads them."""
+    """The matrix W: copies of m filters at all positions of a convolution over size × size pictures."""
 
     weight: Tensor  # (m, c, k, k)
     stride: int
@@ -39,21 +40,21 @@ class Dictionary:
     def unit(cls, weight: Tensor, stride: int, padding: int, size: int = 32) -> Dictionary:
         """The filters of a layer, each scaled to norm 1.
 
-        A small filter needs large coefficients, which λ punishes. What a filter's size is, is decided by the layers
-        behind it (batch norm undoes it altogether); so that λ means the same for each filter and set of filters, we
-        take it away. What is left of a filter at the border of the picture is still shorter than 1.
+        A small filter needs large coefficients, which λ penalises. But a filter's size has a meaning only together with
+        the layers after it (batch norm undoes it altogether). We remove it, so that λ means the same for each filter
+        and set of filters. The part of a filter that is left at the border of the picture is still shorter than 1.
         """
         weight = weight.detach()
         return cls(weight / weight.flatten(1).norm(dim=1).clamp(min=TINY)[:, None, None, None], stride, padding, size)
 
     @cached_property
     def side(self) -> int:
-        """Places of a filter along either axis."""
+        """The number of positions of a filter along either axis."""
         return (self.size + 2 * self.padding - self.weight.shape[-1]) // self.stride + 1
 
     @cached_property
     def packed(self) -> Tensor:
-        """The filters with the pixels of a stride as channels."""  # (m, c s², k/s, k/s), k/s rounded up
+        """The filters with each stride × stride block of pixels as channels."""  # (m, c s², k/s, k/s), k/s rounded up
         more = -self.weight.shape[-1] % self.stride
         return pixel_unshuffle(pad(self.weight, (0, more, 0, more)), self.stride)
 
@@ -62,13 +63,13 @@ class Dictionary:
         return conv2d(x, self.weight, stride=self.stride, padding=self.padding)
 
     def synthesise(self, y: Tensor) -> Tensor:
-        """Wy: conv_transpose2d of that stride and padding, and of the output_padding that gives `size` back.
+        """Wy: conv_transpose2d with this stride and padding, and with the output_padding that gives `size` back.
 
-        Written with stride 1, each place making a block of stride × stride pixels: for AlexNet's first layer that is
-        five times as fast as what PyTorch does with strides on a CPU, and twelve times as fast as the matrix W.
+        It is written with stride 1, where each position makes a block of stride × stride pixels: for AlexNet's first
+        layer that is five times as fast as PyTorch with strides on a CPU, and twelve times as fast as the matrix W.
         """  # (n, m, side, side) -> (n, c, size, size)
         wide = pixel_shuffle(conv_transpose2d(y, self.packed), self.stride)
-        before, after = -self.padding, self.size + self.padding - wide.shape[-1]  # below 0 cuts; above, no filter reads
+        before, after = -self.padding, self.size + self.padding - wide.shape[-1]  # < 0: crop; > 0: read by no filter
         return pad(wide, (before, after, before, after))
 
     @cached_property
@@ -98,20 +99,20 @@ class Solution:
 
 
 def dots(a: Tensor, b: Tensor) -> Tensor:
-    """The products of each picture, summed up in float64: the gap is a small difference of large numbers."""
+    """The inner product for each picture, summed in float64: the gap is a small difference of large numbers."""
     return (a * b).flatten(1).sum(1, dtype=torch.float64)
 
 
 def solve(
     dictionary: Dictionary, x: Tensor, lam: Tensor, tolerance: float, most: int, start: Tensor | None = None
 ) -> Solution:
-    """FISTA, its momentum restarted when it points uphill (O'Donoghue and Candès), until gap ≤ tolerance for each
-    picture, but for no more than `most` steps.
+    """Run FISTA until gap ≤ tolerance for each picture, but for no more than `most` steps.
 
-    Any θ with ‖Wᵀθ‖_∞ ≤ λ bounds the minimum from below by ⟨θ, x⟩ - ‖θ‖²/4. At the minimum θ = 2r, r = x - Wy; on the
-    way there we take the best multiple of r that is allowed. This bound lags behind: where it says 1e-2, the objective
-    is typically within 1e-4 of its minimum, and of the coefficients that are not 0, one in 20 to 100 would still become
-    0; at 3e-2, one in five may. W is applied to y only; at the point ahead, z, all else follows linearly.
+    The momentum is restarted when it points uphill (O'Donoghue and Candès). Any θ with ‖Wᵀθ‖_∞ ≤ λ bounds the minimum
+    from below by ⟨θ, x⟩ - ‖θ‖²/4. At the minimum θ = 2r, r = x - Wy; before that we take the best feasible multiple of
+    r. This bound lags behind: where it says 1e-2, the objective is typically within 1e-4 of its minimum, and of the
+    coefficients that are not 0, one in 20 to 100 would still become 0; at 3e-2, one in five may. W is applied to y
+    only; at the extrapolated point z everything follows linearly.
     """  # (n, c, size, size), (n,)
     n, eta = len(x), 1 / (2 * MARGIN * dictionary.norm**2)
     y = x.new_zeros(n, len(dictionary.weight), dictionary.side, dictionary.side) if start is None else start
@@ -131,7 +132,7 @@ def solve(
         done = gap <= tolerance
         if step == most or done.any():
             found.y[live], found.gap[live], found.steps[live], found.converged[live] = y, gap, step, done
-            on = ~done  # the others go on without them
+            on = ~done  # the others continue
             live, x, lam, r, c, y, y_old, c_old, t, below = (
                 each[on] for each in (live, x, lam, r, c, y, y_old, c_old, t, below)
             )
@@ -152,7 +153,7 @@ def solve(
 
 @dataclass(frozen=True)
 class Point:
-    """One λ, means over pictures."""
+    """The results for one λ, as means over pictures."""
 
     lam: float  # as a share of each picture's λ_max
     sparsity: float  # the share of coefficients that are not 0
@@ -165,13 +166,13 @@ class Point:
 @dataclass(frozen=True)
 class Curve:
     points: tuple[Point, ...]  # from the largest λ to the smallest
-    pictures: Tensor | None  # (n, c, size, size) Wy for the λ that was to be kept
+    pictures: Tensor | None  # (n, c, size, size) Wy for the λ to keep
 
 
 def path(
     dictionary: Dictionary, x: Tensor, lams: Iterable[float], tolerance: float, most: int, keep: float | None = None
 ) -> Curve:
-    """For each λ, given as a share of each picture's λ_max: from the largest down, each beginning where the last ended.
+    """Solve for each λ, a share of each picture's λ_max, from the largest down, each from the solution before it.
 
     At most `most` steps for each λ. `keep` is the λ of the pictures to return.
     """  # (n, c, size, size)
@@ -194,7 +195,7 @@ def path(
 
 
 def error_at(curve: Curve, sparsity: float) -> float:
-    """The error at a given sparsity, interpolated in log sparsity: what curves are compared by. NaN outside."""
+    """The error at a given sparsity, by which curves are compared: interpolated in log sparsity, NaN outside."""
     known = sorted((math.log(point.sparsity), point.error) for point in curve.points if point.sparsity > 0)
     if not known:
         return math.nan
@@ -202,11 +203,11 @@ def error_at(curve: Curve, sparsity: float) -> float:
 
 
 def unreachable(dictionary: Dictionary, x: Tensor) -> Tensor:
-    """‖Wy - x‖²/‖x‖² of each picture for λ = 0: what of x is not in the span of the features (Remark 8.2).
+    """‖Wy - x‖²/‖x‖² of each picture for λ = 0: the part of x outside the span of the features (Remark 8.2).
 
     Least squares with a very small ridge μ, where r = μ(WWᵀ + μ)⁻¹x: a direction in which W is 3e-6 times as strong
-    as in its strongest counts as half out of reach, since it takes coefficients as many times larger. In float64, with
-    WWᵀ written out: it is as large as a picture, however many features there are.
+    as in its strongest counts as half out of reach, since it takes coefficients as many times larger. It is computed
+    in float64 with WWᵀ itself, whose size depends on the picture, not on the number of features.
     """  # (n, c, size, size) -> (n,)
     exact = Dictionary(dictionary.weight.double(), dictionary.stride, dictionary.padding, dictionary.size)
     flat = x.double().flatten(1)
@@ -220,12 +221,12 @@ def unreachable(dictionary: Dictionary, x: Tensor) -> Tensor:
 
 
 def centred(images: Tensor) -> Tensor:
-    """Zero mean in each colour of each picture (footnote 18): features cannot be expected to make a flat colour."""
+    """Pictures with zero mean in each colour (footnote 18): features cannot be expected to make a flat colour."""
     return images - images.mean((2, 3), keepdim=True)
 
 
 def alike(delta: Tensor, images: Tensor) -> Tensor:
-    """Perturbations with the mean and the standard deviation of the picture each belongs to (footnote 19)."""
+    """Perturbations rescaled to the mean and the standard deviation of the picture each belongs to (footnote 19)."""
     over = (1, 2, 3)
     size = images.std(over, keepdim=True) / delta.std(over, keepdim=True).clamp(min=TINY)
     return images.mean(over, keepdim=True) + size * (delta - delta.mean(over, keepdim=True))

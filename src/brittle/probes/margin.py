@@ -1,4 +1,4 @@
-"""The samples on the margin, and how little it takes to flip them all (VYS §6)."""
+"""The samples on the margin, and the smallest perturbation along z that flips them all (VYS §6)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor
 
 from brittle.attacks.line import Crossings, crossings
 from brittle.attacks.universal import z_direction
+from brittle.core.errors import BadInput
 from brittle.nets.two_layer import TwoLayer
-from brittle.params.base import BadInput
 
 
 class NotSeparated(BadInput):
-    """A network with a training sample wrong has no margin."""
+    """A network that misclassifies a training sample has no margin."""
 
 
 def on_margin(outputs: Tensor, slack: float) -> Tensor:
@@ -23,7 +23,7 @@ def on_margin(outputs: Tensor, slack: float) -> Tensor:
 
 
 def along(net: TwoLayer, x: Tensor, y: Tensor, u: Tensor) -> Crossings:
-    """Where a single network changes its mind about x_i - y_i c u, as c grows."""  # (m, d), (m,), (d,)
+    """Where a single network changes its label for x_i - y_i c u, as c grows."""  # (m, d), (m,), (d,)
     return crossings(net.preactivations(x[None])[0], net.w[0] @ u, net.v[0], y)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-PURE = 0.7  # cosine with its word from which a neuron counts as pure, or with M w* from which it counts as dense
+PURE = 0.7  # a neuron counts as pure above this cosine with its word, and as dense above this cosine with M w*
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Neurons:
 
     coefficients: Tensor  # (m, D) ⟨w_i, M_j⟩ sign(w*_j)
     norms: Tensor  # (m,) ‖w_i‖
-    word: Tensor  # (m,) j: the largest coefficient's
+    word: Tensor  # (m,) j, the word with the largest coefficient
     dense_cosine: Tensor  # (m,) between w_i and M w*
 
     @property
     def alpha(self) -> Tensor:
-        """Of the neuron's word."""  # (m,)
+        """The coefficient of the neuron's word."""  # (m,)
         return self.coefficients.gather(1, self.word[:, None])[:, 0]
 
     @property
@@ -37,7 +37,7 @@ class Neurons:
 
     @property
     def beta(self) -> Tensor:
-        """The mixture's mean size."""  # (m,)
+        """The mixture's mean coefficient."""  # (m,)
         return self.rest.mean(1)
 
     @property
@@ -47,7 +47,7 @@ class Neurons:
 
     @property
     def runaway(self) -> Tensor:
-        """Which are mostly M w* itself."""  # (m,)
+        """Which neurons are mostly M w* itself."""  # (m,)
         return self.dense_cosine > PURE
 
 
@@ -60,7 +60,7 @@ def decompose(w: Tensor, dictionary: Tensor, w_star: Tensor) -> Neurons:
 
 
 def mixture(neurons: Neurons, w: Tensor, dictionary: Tensor, w_star: Tensor) -> dict[str, float]:
-    """What claims P4 and P7 are about, over the neurons that are pure; and how many are, and of what."""
+    """The numbers of claims P4 and P7 over the pure neurons; and how many neurons are pure, covering which words."""
     pure, runaway = neurons.pure, neurons.runaway
     energy = neurons.norms.square()
     found = {

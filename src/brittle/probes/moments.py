@@ -1,8 +1,8 @@
-"""The universal perturbation before there is a network: the lowest moment in which the labels differ.
+"""The universal perturbation predicted without a network: the lowest moment in which the labels differ.
 
 z = Σ y_i x_i is the first of the tensors T_k = Σ y_i x_i^⊗k. Where the classes have the same mean it is noise, and so
 is T_2 where they have the same covariance. The direction u with the largest |T_k(u, …, u)| = |Σ y_i (u·x_i)^k| of the
-first T_k that is not noise is the simplest thing there is to learn.
+first T_k that is not noise is the simplest feature there is to learn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 STARTS, STEPS = 20, 60
 DEGREES = 4
-NOISE = 4.0  # standard errors of a correlation: what is below tells nothing
+NOISE = 4.0  # in standard errors of a correlation: anything below counts as noise
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def direction(x: Tensor, y: Tensor, degree: int, draws: np.random.Generator) -> 
 
 
 def moments(x: Tensor, y: Tensor, x_test: Tensor, y_test: Tensor, draws: np.random.Generator) -> list[Moment]:
-    """From the first to the lowest that tells the labels; all of them if none does.
+    """The moments from the first to the lowest that distinguishes the labels; all of them if none does.
 
-    Centred, so that a mean that all samples share is no feature; z itself is as VYS has it.
+    Samples are centred, so that a mean that they all share is not a feature; only z itself is as in VYS.
     """  # (n, d), (n,), (t, d), (t,)
     found, middle = [], x.mean(0)
     for degree in range(1, DEGREES + 1):

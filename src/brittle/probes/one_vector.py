@@ -1,4 +1,4 @@
-"""One vector for all samples: what the data alone predict of the universal perturbation that ascent finds (X1)."""
+"""One vector for all samples: what the data alone predict about the universal perturbation that ascent finds (X1)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from brittle.attacks import uap
+from brittle.core.rng import rng
 from brittle.probes.moments import Moment, moments
-from brittle.rng import rng
 from brittle.worlds.common import World
 
 SIZES = (
@@ -31,10 +31,10 @@ SIZES = (
     8.0,
     12.0,
     16.0,
-)  # of curves, × the world's radius
-BALLS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # that ascent tries, × the same
-SAMPLES, STEPS = 250, 20  # that ascent sees, and takes
-MOST = 20_000  # samples that moments are taken of
+)  # the sizes in a curve, × the world's radius
+BALLS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # the radii that ascent tries, × the world's radius
+SAMPLES, STEPS = 250, 20  # the samples that ascent uses, and the steps it takes
+MOST = 20_000  # samples from which the moments are computed, at most
 
 Net = Callable[[Tensor], Tensor]
 
@@ -46,7 +46,7 @@ class Vector:
     name: str
     needs: str  # what must be known to compute it
     direction: Tensor  # (d,) of length 1
-    told: bool = False  # the lowest moment that tells the labels: what should predict the universal perturbation
+    told: bool = False  # the lowest moment that distinguishes the labels: it should predict the perturbation
     signed: bool = True  # else both signs are tried
 
     def cosine(self, other: Tensor) -> float:
@@ -66,7 +66,7 @@ class Vector:
 
 
 def of_data(world: World) -> list[Vector]:
-    """z = T_1, and where it tells nothing T_2, T_3, …, up to the first that does. No network needed."""
+    """z = T_1 and, if it does not separate the labels, T_2, T_3, …, up to the first that does. No network needed."""
     x, y = world.x[:MOST], world.y[:MOST]
     found = moments(x, y, world.x_test, world.y_test, rng(0, "moments"))
     return [
@@ -78,7 +78,7 @@ def of_data(world: World) -> list[Vector]:
 
 
 def signed(found: list[Moment]) -> bool:
-    """Where labels show in an even moment alone, a perturbation is as good as its opposite."""
+    """Whether the sign matters: where labels show only in an even moment, a perturbation is as good as its opposite."""
     return found[-1].degree % 2 == 1
 
 
@@ -88,9 +88,9 @@ def random(world: World) -> Vector:
 
 
 def by_ascent(f: Net, world: World) -> Vector:
-    """The universal perturbation in the smallest ball where it halves the accuracy; in the largest if nowhere.
+    """The universal perturbation in the smallest ball where it halves the accuracy; in the largest ball if in none.
 
-    In a larger one than it needs, ascent spends what is left anywhere.
+    In a larger ball than needed, ascent spends the rest of the budget in arbitrary directions.
     """
     x, y = world.x[:SAMPLES], world.y[:SAMPLES]
     half = uap.accuracy(f, x, y, torch.zeros_like(x[0])) / 2
@@ -103,7 +103,7 @@ def by_ascent(f: Net, world: World) -> Vector:
 
 
 def halves_at(world: World, curve: list[float]) -> float:
-    """The size at which the accuracy first falls to half of what it was, between two of SIZES linearly; ∞ if beyond."""
+    """The size at which the accuracy first falls to half, interpolated linearly between SIZES; ∞ if it never does."""
     sizes, accuracies = np.array(SIZES) * world.radius, np.array(curve)
     half = accuracies[0] / 2
     below = np.flatnonzero(accuracies <= half)

@@ -1,9 +1,9 @@
-"""What a network owes to a set S of features: its scores when S, or all the rest, comes from other samples (SB §3.2).
+"""How far a network relies on a set S of features: its scores when S, or the rest, is from other samples (SB §3.2).
 
 Features are seen through a rotation: feature i is the component along q[i], a row of an orthogonal matrix, and S is
 given by its rows `q_s`. All features of a set come from the same donor, so that the set keeps its joint distribution
-and only its tie to the label, and to the other set, is cut. A donor is anyone (randomised) or someone of the other
-label (swapped): then the two sets contradict each other on every sample.
+and only its tie to the label, and to the other set, is cut. A donor is any sample (randomised) or one of the other
+label (swapped), so that the two sets contradict each other on every sample.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from scipy.stats import ks_2samp
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import Tensor
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 
 ROWS = 1 << 13  # samples evaluated at a time: what a layer of some thousand neurons can hold in memory
 
 
 def randomise_s(x: Tensor, donors: Tensor, q_s: Tensor) -> Tensor:
-    """x with the features S of its donors."""  # (n, d), (n, d), (|S|, d) -> (n, d)
+    """x with the features S taken from its donors."""  # (n, d), (n, d), (|S|, d) -> (n, d)
     return x + (donors - x) @ q_s.T @ q_s
 
 
 def randomise_rest(x: Tensor, donors: Tensor, q_s: Tensor) -> Tensor:
-    """x with all features but S of its donors."""  # (n, d), (n, d), (|S|, d) -> (n, d)
+    """x with all features but S taken from its donors."""  # (n, d), (n, d), (|S|, d) -> (n, d)
     return randomise_s(donors, x, q_s)
 
 
 def shuffled(y: Tensor, rng: np.random.Generator) -> Tensor:
-    """A donor for every sample, whatever its label: D̄ of SB §3.2, each sample once."""  # (n,) -> (n,) indices
+    """A donor for every sample, of any label: D̄ of SB §3.2; each sample serves once."""  # (n,) -> (n,) indices
     return torch.from_numpy(rng.permutation(len(y))).to(y.device)
 
 
@@ -48,7 +48,7 @@ def swapped(y: Tensor, rng: np.random.Generator) -> Tensor:
     return torch.from_numpy(index).to(y.device)
 
 
-# What is exchanged with whom.
+# Which features are exchanged, and with which donors.
 Exchange = Callable[[Tensor, Tensor, Tensor], Tensor]
 Match = Callable[[Tensor, np.random.Generator], Tensor]
 VERSIONS: dict[str, tuple[Exchange, Match]] = {
@@ -61,7 +61,7 @@ VERSIONS: dict[str, tuple[Exchange, Match]] = {
 
 @dataclass(frozen=True)
 class Scores:
-    """How well one vector of scores tells the labels."""
+    """How well one vector of scores predicts the labels."""
 
     accuracy: float  # Definition 1 of SB; a score of 0 is wrong
     auc_pr: float  # Definition 2 of SB: the area under the precision-recall curve; chance is the share of positives
@@ -69,7 +69,7 @@ class Scores:
 
 
 def scores(values: Tensor, y: Tensor) -> Scores:
-    """Of f(x), which has the sign of the label where it is right."""  # (n,), (n,)
+    """The quality of the values f(x), which have the sign of the label where they are right."""  # (n,), (n,)
     truth, ranks = (y > 0).cpu().numpy(), values.cpu().numpy()
     auc_pr, auc_roc = (float(auc(truth, ranks)) for auc in (average_precision_score, roc_auc_score))
     return Scores(float((y * values > 0).double().mean()), auc_pr, auc_roc)
@@ -81,7 +81,7 @@ def ks(a: Tensor, b: Tensor) -> float:
 
 
 def evaluate(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """f(x), a part at a time and without a graph."""  # (n, d) -> (n,)
+    """f(x), one part at a time and without gradients."""  # (n, d) -> (n,)
     with torch.no_grad():
         return torch.cat([f(part) for part in x.split(ROWS)])
 
@@ -92,7 +92,7 @@ class Drawn:
 
     values: Tensor  # (n,) f at the first draw
     mean: Scores
-    error: Scores  # the standard errors of the means; of one draw there are none (nan)
+    error: Scores  # the standard errors of the means; nan for a single draw
 
 
 def randomised(

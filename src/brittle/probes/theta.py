@@ -8,19 +8,19 @@ from torch.nn.functional import cosine_similarity, normalize
 
 
 def theta(w: Tensor, other: Tensor) -> Tensor:
-    """Of each neuron with its own other self."""  # (m, d), (m, d) -> (m,)
+    """θ between each neuron of w and the same neuron of `other`."""  # (m, d), (m, d) -> (m,)
     return cosine_similarity(w, other).abs()
 
 
 def theta_pairs(w: Tensor, most: int = 1000) -> Tensor:
-    """Of each pair of different neurons; of the first `most` of them."""  # (m, d) -> (pairs,)
+    """θ of each pair of different neurons, among the first `most` neurons."""  # (m, d) -> (pairs,)
     u = normalize(w[:most])
     i, j = torch.triu_indices(len(u), len(u), 1)
     return (u @ u.T).abs()[i, j]
 
 
 def moved(w: Tensor, start: Tensor) -> float:
-    """Σ⟨w_i, w_i⁰⟩² / Σ‖w_i‖² ‖w_i⁰‖²: 0 if every neuron has left its beginning (Theorem 5.1(a))."""
+    """Σ⟨w_i, w_i⁰⟩² / Σ‖w_i‖² ‖w_i⁰‖²: 0 if every neuron is orthogonal to its start (Theorem 5.1(a))."""
     products = (w * start).sum(1).square().sum()
     return float(products / (w.square().sum(1) * start.square().sum(1)).sum())
 
@@ -36,6 +36,6 @@ def local(w: Tensor, after: Tensor) -> float:
 
 
 def turned(w: Tensor, after: Tensor) -> float:
-    """The part of `local` that no rescaling of the single neurons undoes: Σ‖w_i‖² sin²(w_i, w'_i) / Σ‖w_i‖²."""
+    """The part of `local` that no rescaling of single neurons undoes: Σ‖w_i‖² sin²(w_i, w'_i) / Σ‖w_i‖²."""
     energy = w.square().sum(1)
     return float((energy * (1 - theta(w, after).square())).sum() / energy.sum())

@@ -1,11 +1,11 @@
-"""How far FP §3's thresholded model is from changing its mind, and the threshold at which that is furthest."""
+"""Certified radii of FP §3's thresholded model, and the threshold that certifies the most samples."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from brittle.device import sqrt
+from brittle.core.device import sqrt
 from brittle.nets.threshold import Thresholded
 
 
@@ -17,7 +17,7 @@ def certified(model: Thresholded, x: Tensor, y: Tensor, multipliers: int = 60) -
     """  # (n, d), (n,) -> (n,)
     t = y[:, None].double() * model.coefficients(x).double()
     weight, b = model.w_star.abs().double(), model.b
-    inside = (t.clamp(-b, b) - t).square()  # soft is 0
+    inside = (t.clamp(-b, b) - t).square()  # where soft is 0
     top = 4 * float(t.abs().max() + b)
     best = torch.zeros_like(t[:, 0])
     for lam in torch.logspace(-4, 0, multipliers, dtype=t.dtype) * top:
@@ -29,7 +29,7 @@ def certified(model: Thresholded, x: Tensor, y: Tensor, multipliers: int = 60) -
 
 
 def fitted(dictionary: Tensor, w_star: Tensor, x: Tensor, y: Tensor, radius: float, k: int) -> Thresholded:
-    """With the threshold, as a share of 1/√k, that certifies the most of the samples."""
+    """The model whose threshold, as a share of 1/√k, certifies the most samples."""
     shares = torch.arange(1, 20) / 20
     models = [Thresholded(dictionary, w_star, float(share) / k**0.5) for share in shares]
     return max(models, key=lambda model: float((certified(model, x, y) > radius).double().mean()))

@@ -1,6 +1,6 @@
-"""Which picture excites a neuron most? Plain gradient ascent, nothing that would make it prettier (FP §8.1, Fig 10).
+"""The picture that excites a neuron most, by plain gradient ascent with nothing to improve its looks (FP §8.1, Fig 10).
 
-That is the point: for robust models this naive way is enough, for clean ones it shows the dense mixtures.
+That is the point: for robust models this naive method is enough, for clean ones it shows the dense mixtures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 GREY = 0.5  # RGB 128
-NOISE = 0.1  # standard deviation of the first picture around it
+NOISE = 0.1  # standard deviation of the initial picture around it
 
 
 def excite(
@@ -28,10 +28,10 @@ def excite(
 ) -> Tensor:
     """One picture in [0, 1] for each neuron, all of them at once; FP takes 2000 steps (footnote 16).
 
-    `feature` maps (n, c, h, w) to (n,), picture i scored by neuron i; pictures must not see one another (batch norm
-    has to be in eval mode). Neurons differ in scale by far, so a step has length lr whatever the gradient's. Weight
-    decay draws towards `rest`: a picture comes to rest where lr balances it, lr/decay away, or where [0, 1] ends. A
-    neuron whose gradient is 0 (one behind its own ReLU that is off) stays at its start and decays.
+    `feature` maps (n, c, h, w) to (n,), picture i scored by neuron i; pictures must not affect one another (batch
+    norm has to be in eval mode). Neurons differ widely in scale, so a step has length lr whatever the gradient's.
+    Weight decay pulls towards `rest`: a picture stops where lr balances it, lr/decay away, or where [0, 1] ends. If a
+    neuron's gradient is 0 (its own ReLU is off), its picture only decays from its start.
     """
     x = GREY + NOISE * torch.from_numpy(rng.standard_normal(shape)).float() if start is None else start.clone()
     x = x.to(device).clamp(0, 1)

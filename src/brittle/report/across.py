@@ -1,4 +1,4 @@
-"""What the three papers look like beside one another: the sheets X1 to X3, and what their columns mean."""
+"""The report's section that compares the three papers: the sheets X1 to X3 and the meaning of their columns."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ REMEDIES = Sheet(
     "The leaderboard of remedies",
     "Every remedy in every world, the most robust first; sort by any column. Nothing: plain SGD. Adversarial: from "
     "there, trained against PGD. Diverse: two networks with orthogonal input gradients. Noised: half of the samples "
-    "have S of others. The rest are what their names say. A remedy of your own takes its place among them.",
+    "have S of others. The rest are what their names say. User-supplied remedies appear among them.",
     [
         Column("world", "World", "where the network was trained"),
         Column("remedy", "Remedy", "what training did against brittleness"),
         Column("robust", "Robust", "accuracy under the strongest attack found at this radius", ".3f"),
         Column("spread", "Spread", "of that: largest minus smallest over seeds", ".3f"),
         Column("best", "Best", "share that the best classifier known for this world provably keeps", ".3f"),
-        Column("gap", "Gap", "best minus robust: what is left to win", ".3f"),
+        Column("gap", "Gap", "best minus robust: the possible improvement", ".3f"),
         Column("certified", "Certified", "share of the samples that are provably robust at this radius", ".3f"),
         Column("accuracy", "Accuracy", "on test samples as they are", ".3f"),
         Column("reliance", "Reliance", "on the simple feature S: from 0, none, to 1, on nothing else", ".2f"),
@@ -84,7 +84,7 @@ REMEDIES = Sheet(
         Column("cost", "Cost", "samples through the network in training, relative to no remedy", ".3g"),
         Column("net", "Network", "its architecture"),
         Column("seeds", "Seeds", "how many networks the numbers are means of", ".0f"),
-        Column("yours", "Yours", "ticked: it comes from a plugin of yours", "mark"),
+        Column("yours", "Plugin", "ticked: it is user-supplied, from a plugin", "mark"),
     ],
     (),
     filter="world",
@@ -93,30 +93,31 @@ REMEDIES = Sheet(
 ATTACKS = Sheet(
     "attacks",
     "Every attack alone",
-    "The accuracy that each attack leaves by itself, at the world's radius. The leaderboard counts who withstands all.",
+    "The accuracy that each attack leaves by itself, at the world's radius. The leaderboard counts the samples that "
+    "withstand all attacks.",
     [
         Column("world", "World", "where the network was trained"),
         Column("remedy", "Remedy", "what training did against brittleness"),
-        Column("attack", "Attack", "who perturbs"),
+        Column("attack", "Attack", "the attack's name"),
         Column("kept", "Left", "accuracy that it leaves", ".3f"),
         Column("net", "Network", "its architecture"),
-        Column("yours", "Yours", "ticked: the attack comes from a plugin of yours", "mark"),
+        Column("yours", "Plugin", "ticked: the attack is user-supplied, from a plugin", "mark"),
     ],
     (),
     filter="world",
 )
 
-SHEETS = {  # by the table that each one shows
+SHEETS = {  # by the path of the table that each sheet shows
     "plots/cross_vectors.csv": VECTORS,
     "plots/cross_probes.csv": PROBES,
     "plots/cross_remedies.csv": REMEDIES,
     "plots/cross_attacks.csv": ATTACKS,
 }
-DRAWN = {"X1": "cross_vectors", "X3": "cross_remedies"}  # the figure above a sheet
+DRAWN = {"X1": "cross_vectors", "X3": "cross_remedies"}  # the figure above each sheet
 
 
 def section(rows: Mapping[str, Sequence[Row]], figures: Mapping[str, Figure]) -> Section:
-    """The section, from the rows of each table and the figures by name."""
+    """Build the section from the rows of each table and the figures by name."""
     sheets = [
         replace(sheet, rows=rows[path], figure=figures[DRAWN[sheet.id]] if sheet.id in DRAWN else None)
         for path, sheet in SHEETS.items()

@@ -1,4 +1,4 @@
-"""What each figure and table shows, and the stage that makes it. What a run found is not said here: it may change."""
+"""Captions: what each figure and table shows, and the stage that makes it. They do not mention results of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Caption:
-    """Of plots/NAME.svg, or of plots/NAME.md, which brings words of its own."""
+    """The caption of plots/NAME.svg, or of plots/NAME.md, which contains its own text."""
 
     name: str
     title: str
@@ -24,6 +24,16 @@ class Caption:
     stage: str
     section: str
 
+
+# The stages that draw, as arguments of `dvc repro`.
+HEADLINE = "margin_figures"
+SWEEP = "pipelines/margin/dvc.yaml:sweep_figures"
+THEORY = "pipelines/theory/dvc.yaml:theory_figures"
+SLABS = "pipelines/slabs/dvc.yaml:slabs_figures"
+SPARSE = "pipelines/sparse/dvc.yaml:sparse_figures"
+MNIST_CIFAR = "pipelines/pictures/dvc.yaml:mnist_cifar_figures"
+CIFAR10 = "pipelines/pictures/dvc.yaml:cifar10_figures"
+CROSS = "pipelines/cross/dvc.yaml:cross_figures"
 
 CHAPTERS = [
     Chapter(
@@ -60,7 +70,7 @@ FIGURES = [
         "One vector in every world",
         "Accuracy against the ℓ2 size of one perturbation for all samples, added against their labels, in every world. "
         "Thick: the direction that ascent finds on the network. Dashed: directions that the data alone give.",
-        "cross_figures",
+        CROSS,
         "across",
     ),
     Caption(
@@ -69,7 +79,7 @@ FIGURES = [
         "Of the same test samples: how many are right, how many withstand every attack within the radius (the bar is "
         "the range over seeds), and for how many that is proved. Dashed: what the best classifier known provably "
         "keeps.",
-        "cross_figures",
+        CROSS,
         "across",
     ),
     Caption(
@@ -77,15 +87,15 @@ FIGURES = [
         "One vector for all samples",
         "The share of the margin samples that change their label, against the size of the perturbation: along z = Σ "
         "yᵢxᵢ and along a random direction. Dashed: the size at which z has flipped all of them, and √d.",
-        "margin_figures",
+        HEADLINE,
         "margin",
     ),
     Caption(
         "margin_training",
         "How these networks were trained",
-        "Left: the logarithm of the loss, one line a seed. Right: the outputs of the trained networks on their own "
+        "Left: the logarithm of the loss, one line per seed. Right: the outputs of the trained networks on their own "
         "samples, sorted; what is below the dashed line is on the margin.",
-        "margin_figures",
+        HEADLINE,
         "margin",
     ),
     Caption(
@@ -93,7 +103,7 @@ FIGURES = [
         "The size of z against the dimension (Fig 1)",
         "The smallest size at which z flips every margin sample: (a) for m = d^α samples, (b) for several widths. "
         "Dashed: √d. Thin lines were run at the paper's scale.",
-        "sweep_figures",
+        SWEEP,
         "margin",
     ),
     Caption(
@@ -101,7 +111,7 @@ FIGURES = [
         "How many samples are on the margin (Fig 2)",
         "(a) The share of samples on the margin and (b) the number of those that are not, against the dimension, one "
         "line for each α. Dashed: the share that the paper reports.",
-        "sweep_figures",
+        SWEEP,
         "margin",
     ),
     Caption(
@@ -109,7 +119,7 @@ FIGURES = [
         "How far each sample is from the boundary",
         "The radius of every training sample, sorted, from below (certified) and from above (attacked). Left: the "
         "trained network. Right: the network that Thm 3.1 constructs for the same data.",
-        "theory_figures",
+        THEORY,
         "margin",
     ),
     Caption(
@@ -117,7 +127,7 @@ FIGURES = [
         "The road to a KKT point",
         "The relative KKT residual as the loss falls, for several scales of the initial weights. Left: with σ' fixed "
         "to 0 or 1. Right: with σ' free at the kinks, as Clarke's subdifferential allows.",
-        "theory_figures",
+        THEORY,
         "margin",
     ),
     Caption(
@@ -125,7 +135,7 @@ FIGURES = [
         "The √(d/m) law (Thm 4.1)",
         "The size at which z flips all samples, against d/m, on data that meet the theorem's assumptions. Dashed: "
         "√(d/m).",
-        "theory_figures",
+        THEORY,
         "margin",
     ),
     Caption(
@@ -133,7 +143,7 @@ FIGURES = [
         "Other optimisers",
         "Bars: the size at which z flips all margin samples, by optimiser and depth. The tick in a bar is the "
         "certified radius of a single sample, in the median. Dashed: √d.",
-        "theory_figures",
+        THEORY,
         "margin",
     ),
     Caption(
@@ -141,7 +151,7 @@ FIGURES = [
         "Small and large margin (Fig 1)",
         "(a) What a trained network says in the plane of S and one complex feature. (b) What f*, the average of one "
         "classifier a feature, says there. Green: the boundary of largest margin.",
-        "slabs_figures",
+        SLABS,
         "slabs",
     ),
     Caption(
@@ -149,7 +159,7 @@ FIGURES = [
         "The worlds (Fig 2)",
         "Top: the blocks that worlds are built of, one coordinate each, and how many linear pieces it takes to "
         "classify them. Bottom: samples of each world, S against a complex feature.",
-        "slabs_figures",
+        SLABS,
         "slabs",
     ),
     Caption(
@@ -157,7 +167,7 @@ FIGURES = [
         "What networks look at (Fig 3)",
         "(a) Logits of positive test samples as they are, with Sᶜ and with S randomised. (b) Area under the ROC curve "
         "against the number of complex features. (c) Decisions in the plane of S and the most influential of Sᶜ.",
-        "slabs_figures",
+        SLABS,
         "slabs",
     ),
     Caption(
@@ -165,7 +175,7 @@ FIGURES = [
         "Universal perturbations (Fig 4)",
         "Top: how long each perturbation is along every feature. Middle: accuracy under a network's own perturbation, "
         "under z and under a random one. Bottom: accuracy of each network under the perturbation of each other.",
-        "slabs_figures",
+        SLABS,
         "slabs",
     ),
     Caption(
@@ -174,7 +184,7 @@ FIGURES = [
         "(a) How far samples are from the boundary of f*, which uses every feature, and from that of S alone, against "
         "the dimension. (b, c) Accuracy under attack of trained networks, in ℓ2 and ℓ∞, beside what is certified for "
         "f*.",
-        "slabs_figures",
+        SLABS,
         "slabs",
     ),
     Caption(
@@ -182,7 +192,7 @@ FIGURES = [
         "One pass of descent (Thm 1)",
         "(a) Weights on the linear, the slab and the noise coordinates after training, against the dimension, with "
         "the theorem's value. (b) How many times larger the linear weight is than the slab's.",
-        "slabs_figures",
+        SLABS,
         "slabs",
     ),
     Caption(
@@ -190,7 +200,7 @@ FIGURES = [
         "Before and after adversarial training (Thm 5.1, 5.3)",
         "Test accuracy against the radius, under FGM, PGD, random perturbations, and a dense one that needs no "
         "network. Green: the share of a few samples that is certified; the truth is between it and PGD.",
-        "sparse_figures",
+        SPARSE,
         "sparse",
     ),
     Caption(
@@ -198,7 +208,7 @@ FIGURES = [
         "The dense mixture (Thm 5.2)",
         "(a, b) Coefficients of all other words, relative to the neuron's own, before and after adversarial training; "
         "dashed: K/d, as predicted. (c, d) Along one training: the coefficients of neurons, and the accuracy.",
-        "sparse_figures",
+        SPARSE,
         "sparse",
     ),
     Caption(
@@ -206,7 +216,7 @@ FIGURES = [
         "The size of the mixture",
         "β/α after clean training against the predicted K/d, for several dimensions, sparsities, kinds of noise and "
         "dictionaries. On the dashed line they are equal.",
-        "sparse_figures",
+        SPARSE,
         "sparse",
     ),
     Caption(
@@ -214,15 +224,15 @@ FIGURES = [
         "What stays, and what is decided early (§1, §6.1)",
         "(a) θ, how alike neurons are, between initial, clean and robust weights. (b) The rank that a neuron's word "
         "had in its first weights. (c) How dense perturbations are in the basis of words.",
-        "sparse_figures",
+        SPARSE,
         "sparse",
     ),
     Caption(
         "sparse_scaling",
         "What shrinks with the dimension",
         "(a) to (e): quantities that the theorems call o(1), against d. (f): the energy in neurons that left their "
-        "word for the label's direction. One line a start, with and without the margin filter.",
-        "sparse_figures",
+        "word for the label's direction. One line per start, with and without the margin filter.",
+        SPARSE,
         "sparse",
     ),
     Caption(
@@ -230,14 +240,14 @@ FIGURES = [
         "Linear models and the NTK (Thm 5.6)",
         "Test accuracy without a perturbation (open) and under PGD (filled), after clean and after adversarial "
         "training: models of low complexity above, networks below.",
-        "sparse_figures",
+        SPARSE,
         "sparse",
     ),
     Caption(
         "sparse_transfer",
         "Perturbations of other networks",
         "Accuracy of every cleanly trained network under the FGM perturbations of every other, in per cent.",
-        "sparse_figures",
+        SPARSE,
         "sparse",
     ),
     Caption(
@@ -245,7 +255,7 @@ FIGURES = [
         "A digit above a picture (SB Fig 2, 3)",
         "(a) Samples: the digit and the picture both tell the label. (b) Area under the ROC curve when either comes "
         "from another sample. (c) What that does to the logits.",
-        "mnist_cifar_figures",
+        MNIST_CIFAR,
         "pictures",
     ),
     Caption(
@@ -253,7 +263,7 @@ FIGURES = [
         "Universal perturbations of the two (SB Fig 4)",
         "(a) The perturbations. (b) The share of their squared norm that is on the digit, beside that of the "
         "difference of the class means. (c) The accuracy that they leave on samples they have not seen.",
-        "mnist_cifar_figures",
+        MNIST_CIFAR,
         "pictures",
     ),
     Caption(
@@ -261,7 +271,7 @@ FIGURES = [
         "Filters of the first layer (FP Fig 1)",
         "The same filters before training, after clean training and after adversarial training from there. Right: the "
         "share of high frequencies in them, in the median.",
-        "cifar10_figures",
+        CIFAR10,
         "pictures",
     ),
     Caption(
@@ -269,7 +279,7 @@ FIGURES = [
         "How alike features stay (FP Fig 2)",
         "θ of single neurons between random, clean, control and robust weights: the median, and 10 to 90 % of a "
         "layer. Each layer is trained above frozen robust ones. Crosses: pairs of different neurons.",
-        "cifar10_figures",
+        CIFAR10,
         "pictures",
     ),
     Caption(
@@ -277,7 +287,7 @@ FIGURES = [
         "Along training (FP Fig 5, 8, 9)",
         "θ of the filters of the first layer with random, clean and robust ones; their total variation; and the share "
         "of neurons that are active, layer by layer. Training is clean, then adversarial, then clean again.",
-        "cifar10_figures",
+        CIFAR10,
         "pictures",
     ),
     Caption(
@@ -285,7 +295,7 @@ FIGURES = [
         "What excites a neuron (FP Fig 10)",
         "Pictures that gradient ascent finds for single neurons of random, clean and robust networks. Right: how "
         "rough they are, layer by layer.",
-        "cifar10_figures",
+        CIFAR10,
         "pictures",
     ),
     Caption(
@@ -293,7 +303,7 @@ FIGURES = [
         "Perturbations of clean and robust networks (FP Fig 7)",
         "Left: pictures and the perturbations found for them. Right: how dense the perturbations are in pixels, "
         "cosines and wavelets, and how rough.",
-        "cifar10_figures",
+        CIFAR10,
         "pictures",
     ),
     Caption(
@@ -301,16 +311,46 @@ FIGURES = [
         "Pictures from few features (FP Fig 4, 12)",
         "Left: pictures rebuilt by the Lasso from few filters of each network. Right: the error against the share of "
         "filters in use, for pictures and for perturbations.",
-        "cifar10_figures",
+        CIFAR10,
         "pictures",
     ),
 ]
 
 TABLES = [
-    Caption("slabs_table2", "Architectures (appendix, Table 2)", "", "slabs_figures", "slabs"),
-    Caption("noisy_table2", "A simple feature that is not always right (Table 2)", "", "slabs_figures", "slabs"),
-    Caption("recipes_table4", "Activations and optimisers (appendix, Table 4)", "", "slabs_figures", "slabs"),
-    Caption("recipes_table5", "Dropout and weight decay (appendix, Table 5)", "", "slabs_figures", "slabs"),
-    Caption("mnist_cifar_table3", "MNIST-CIFAR (SB appendix, Table 3)", "", "mnist_cifar_figures", "pictures"),
-    Caption("cifar10_table1", "Robust accuracy on CIFAR-10 (FP Table 1)", "", "cifar10_figures", "pictures"),
+    Caption("slabs_table2", "Architectures (appendix, Table 2)", "", SLABS, "slabs"),
+    Caption(
+        "noisy_table2",
+        "A simple feature that is not always right (Table 2)",
+        "",
+        SLABS,
+        "slabs",
+    ),
+    Caption(
+        "recipes_table4",
+        "Activations and optimisers (appendix, Table 4)",
+        "",
+        SLABS,
+        "slabs",
+    ),
+    Caption(
+        "recipes_table5",
+        "Dropout and weight decay (appendix, Table 5)",
+        "",
+        SLABS,
+        "slabs",
+    ),
+    Caption(
+        "mnist_cifar_table3",
+        "MNIST-CIFAR (SB appendix, Table 3)",
+        "",
+        MNIST_CIFAR,
+        "pictures",
+    ),
+    Caption(
+        "cifar10_table1",
+        "Robust accuracy on CIFAR-10 (FP Table 1)",
+        "",
+        CIFAR10,
+        "pictures",
+    ),
 ]

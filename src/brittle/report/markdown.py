@@ -1,19 +1,18 @@
-"""The tables that stages write as markdown, read back: a line of words, then the table."""
+"""Turn the tables that stages write as markdown into sheets of the report."""
 
 from __future__ import annotations
 
 import re
 
+from brittle.drawing import tables
 from brittle.report.page import Column, Sheet
 
-NUMBER = re.compile(r"[-−<>≤≥]?\d.*|–|not run|")  # what a column of numbers may hold
+NUMBER = re.compile(r"[-−<>≤≥]?\d.*|–|not run|")  # what a column of numbers may contain
 
 
 def sheet(id: str, title: str, stage: str, text: str) -> Sheet:
-    """A sheet of the words and the table in `text`."""
-    lines = [line.strip() for line in text.splitlines()]
-    words = " ".join(line for line in lines if line and not line.startswith("|"))
-    header, _, *body = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"]
+    """A sheet made of the words and the table in `text`."""
+    words, header, body = tables.read(text)
     keys = [str(i) for i in range(len(header))]  # titles may repeat
     rows = [dict(zip(keys, line, strict=True)) for line in body]
     columns = [

@@ -1,7 +1,7 @@
-"""The report: what is on the page, as plain data, and the one HTML file that it becomes.
+"""The report: the content of the page as plain data, and how it becomes a single HTML file.
 
-The page asks for nothing from outside: style, script and figures are in it, and its policy forbids the browser to load
-anything else. Whatever came from a table is escaped. The same data give the same bytes.
+The page is self-contained: style, script and figures are in it, and its content security policy forbids the browser to
+load anything else. All text from tables is escaped. The same data give the same bytes.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from markupsafe import Markup, escape
 
 Row = Mapping[str, Any]
 
-# A verdict has a symbol, so that it can be told without colour; also their order.
+# Each verdict has a symbol, so that it can be recognised without colour. The order here is also the order on the page.
 VERDICTS = {"reproduced": "✓", "differs": "≠", "not run at this scale": "○"}
-PAPERS = {"M": "VYS", "S": "SB", "P": "FP"}  # by the letter of a claim's id; also their order
+PAPERS = {"M": "VYS", "S": "SB", "P": "FP"}  # by the first letter of a claim's id, in the order of the page
 TITLES = {
     "VYS": "Vardi, Yehudai, Shamir: Gradient Methods Provably Converge to Non-Robust Networks, 2022",
     "SB": "Shah and others: The Pitfalls of Simplicity Bias in Neural Networks, 2020",
     "FP": "Allen-Zhu, Li: Feature Purification: How Adversarial Training Performs Robust Deep Learning, 2021",
 }
-# What no line should break: a sign and its number (d = 50), a share (92 %), a range (50–200), an exponent (1e-9).
+# Where no line should break: a sign and its number (d = 50), a share (92 %), a range (50–200), an exponent (1e-9).
 FORMULA = re.compile(
     r"(?<!\S)((?:\S{1,4} )?[=≤≥≈±×<>→] \S{1,10}(?: %)?(?!\S)|\S{1,10} %\S{0,2}(?!\S)|(?=\S{1,14}(?!\S))\S+[-–]\S+)"
 )
@@ -39,8 +39,8 @@ FORMULA = re.compile(
 class Column:
     """A column of a sheet: the key of its values, its title, what it means, and how its values are written.
 
-    `form` is `text`, `number` (text that looks like a number), `mark` (a tick where the value is not 0), or how
-    Python is to format a number: `.3f`.
+    `form` is `text`, `number` (text that looks like a number), `mark` (a tick where the value is not 0), or a
+    format specification of Python for numbers, such as `.3f`.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Column:
         return self.form not in ("text", "mark")
 
     def shown(self, value: Any) -> str | None:
-        """The value as it is read on the page; None where there is none."""
+        """The value as shown on the page; None if there is none."""
         if value is None or value != value:
             return None
         if self.form == "mark":
@@ -75,13 +75,13 @@ class Figure:
 
     @property
     def uri(self) -> str:
-        """As text rather than base64, which Git could not compress. Without the header, which names a web address."""
+        """The SVG as a data URI: as text, since Git cannot compress base64; without the header, which has a link."""
         drawing = self.svg[self.svg.find("<svg") :]
         return "data:image/svg+xml," + quote(re.sub(r"\s+", " ", drawing), safe=" !$()*+,-./:;=?@[]^_`{|}~")
 
     @property
     def size(self) -> tuple[int, int] | None:
-        """In pixels, so that the page does not jump when the figure appears."""
+        """Width and height in pixels, so that the page does not jump when the figure appears."""
         box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.svg[:2000])
         return (round(float(box[1]) * 4 / 3), round(float(box[2]) * 4 / 3)) if box else None
 
@@ -97,7 +97,7 @@ class Sheet:
     rows: Sequence[Row]
     figure: Figure | None = None
     stage: str = ""
-    filter: str = ""  # the key of a column: a button for each of its values
+    filter: str = ""  # the key of a column; the page has a button for each of its values
     sortable: bool = True
 
     @property
@@ -121,11 +121,11 @@ class Page:
     sections: Sequence[Section]
     params: str  # the text of params.yaml
     versions: Mapping[str, str]
-    digests: Mapping[str, str]  # by path, of everything that the page was made from
+    digests: Mapping[str, str]  # by path, for every file that the page was made from
 
 
 def in_order(claims: Sequence[Row]) -> list[Row]:
-    """Paper by paper, and M2 before M10."""
+    """Sort the claims by paper and number (M2 before M10)."""
 
     def key(claim: Row) -> tuple[int, str, int]:
         letter, number = re.fullmatch(r"(\D*)(\d*).*", str(claim["id"]), re.DOTALL).groups()
@@ -135,14 +135,14 @@ def in_order(claims: Sequence[Row]) -> list[Row]:
 
 
 def paper(claim: Row) -> str:
-    """The paper's short name; of a claim of no paper, its letter."""
+    """The short name of the claim's paper; for a claim of no paper, the letter of its id."""
     letter = str(claim["id"])[:1]
     return PAPERS.get(letter, letter)
 
 
 def unbroken(text: str) -> Markup:
-    """The text, each formula of it in an element that stays on one line."""
-    pieces = FORMULA.split(text)  # formulas are at the odd places
+    """The text, with each formula in an element that stays on one line."""
+    pieces = FORMULA.split(text)  # the formulas are at odd indices
     span = Markup('<span class="formula">{}</span>')
     return Markup("").join(span.format(piece) if i % 2 else escape(piece) for i, piece in enumerate(pieces))
 

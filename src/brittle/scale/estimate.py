@@ -1,15 +1,15 @@
-"""How long a graph of stages takes on so many workers: a greedy schedule, and the longest chain no number can beat."""
+"""Estimate how long a graph of stages takes on a number of workers: a greedy schedule, and the critical path."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
 
-Upstream = Mapping[str, Sequence[str]]  # of each stage, in an order in which they can run
+Upstream = Mapping[str, Sequence[str]]  # the stages that each stage waits for, in an order in which they can run
 
 
 def critical_path(upstream: Upstream, seconds: Mapping[str, float]) -> tuple[float, list[str]]:
-    """The longest chain of stages that wait for one another, and how long it takes."""
+    """How long the longest chain of stages that wait for one another takes, and the chain."""
     ends: dict[str, float] = {}
     before: dict[str, str | None] = {}
     for stage, needed in upstream.items():
@@ -24,7 +24,7 @@ def critical_path(upstream: Upstream, seconds: Mapping[str, float]) -> tuple[flo
 
 
 def fed(upstream: Upstream) -> dict[str, list[str]]:
-    """The stages that wait for each."""
+    """For each stage, the stages that wait for it."""
     feeds: dict[str, list[str]] = {stage: [] for stage in upstream}
     for stage, needed in upstream.items():
         for other in needed:
@@ -34,7 +34,7 @@ def fed(upstream: Upstream) -> dict[str, list[str]]:
 
 
 def tails(upstream: Upstream, seconds: Mapping[str, float]) -> dict[str, float]:
-    """The longest chain that begins with each stage: the longer, the sooner it should run."""
+    """For each stage, the length of the longest chain that begins with it: the longer, the sooner it should run."""
     feeds, tail = fed(upstream), {}
     for stage in reversed(list(upstream)):
         tail[stage] = seconds[stage] + max((tail[other] for other in feeds[stage]), default=0.0)
@@ -42,7 +42,7 @@ def tails(upstream: Upstream, seconds: Mapping[str, float]) -> dict[str, float]:
 
 
 def expected(stages: Sequence[str], times: Mapping[str, float], guess: float) -> dict[str, float]:
-    """Seconds of each stage: as last time, or as the others on average, and the larger a grid's cell the longer."""
+    """Expected seconds of each stage: as last time, or the mean of the others, scaled by the size of a grid's cell."""
     known = [times[stage] for stage in stages if stage in times]
     typical = sum(known) / len(known) if known else guess
     largest: dict[str, float] = {}
@@ -59,10 +59,10 @@ def expected(stages: Sequence[str], times: Mapping[str, float], guess: float) ->
 def makespan(
     upstream: Upstream, seconds: Mapping[str, float], workers: int, running: Mapping[str, float] | None = None
 ) -> float:
-    """When the last stage ends if a free worker always takes the ready stage that the longest chain hangs on.
+    """When the last stage ends if a free worker always takes the ready stage that starts the longest chain.
 
-    (Graham's list schedule: at most twice the best possible.) `running` are stages under way, with the time they still
-    need; stages that are done are left out of `upstream`.
+    (Graham's list schedule: at most twice the best possible.) `running` maps stages under way to the time they still
+    need; stages that are done are not in `upstream`.
     """
     running = running or {}
     feeds, tail = fed(upstream), tails(upstream, seconds)

@@ -1,4 +1,4 @@
-"""The pipeline as DVC sees it: what is out of date, in DVC's own order, and what each stage needs to run elsewhere."""
+"""The pipeline as DVC sees it: which stages are out of date, in DVC's order, and what each needs to run elsewhere."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dvc.dvcfile import PROJECT_FILE, ProjectFile
+from dvc.dvcfile import PROJECT_FILE
 from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.repo.reproduce import get_active_graph, plan_repro
 from dvc.stage import PipelineStage
 from ruamel.yaml import YAML
 
-from brittle.params.base import BadInput
-from brittle.scale.room import Task, pack
+from brittle.core.errors import BadInput
+from brittle.scale.sandbox import Task, pack
 
 
 @dataclass(frozen=True)
 class Node:
-    """A stage that is out of date, or may be when the ones before it have run."""
+    """A stage that is out of date, or may be once the stages before it have run."""
 
-    name: str
-    upstream: tuple[str, ...]  # those of them that it waits for
+    name: str  # unique over all files of the pipeline
+    address: str  # as `dvc repro` takes it: pipelines/slabs/dvc.yaml:slabs_probe
+    upstream: tuple[str, ...]  # the names of the out-of-date stages that it waits for
     resources: dict[str, float]
-    first: bool  # `meta: {home: true}` in dvc.yaml: here, before all others
-    task: Task | None  # None: it runs at home, because DVC's run cache cannot carry its results
+    first: bool  # `meta: {local: true}` in dvc.yaml: it runs here, before all others
+    task: Task | None  # None: it runs here, because DVC's run cache cannot carry its results
 
 
 class Pipeline:
-    """dvc.yaml, dvc.lock and the files in Git, read once."""
+    """dvc.yaml and pipelines/*/dvc.yaml, their lock files, and the files in Git, read once."""
 
     def __init__(self, root: Path) -> None:
         logging.getLogger("dvc").setLevel(logging.ERROR)
@@ -40,42 +41,64 @@ class Pipeline:
         try:
             self.repo = Repo(str(root))
             self.graph = get_active_graph(self.repo.index.graph)
-            self.dvcfile = ProjectFile(self.repo, str(root / PROJECT_FILE))
-            self.locked = self.dvcfile.lockfile_contents.get("stages", {})
+            self.definitions, self.locked = self._read()
         except DvcException as error:
             raise BadInput(f"dvc.yaml: {error}") from None
         self.producer = {out.fs_path: (out, stage) for stage in self.graph for out in stage.outs}
 
+    def _read(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The definitions of all stages and their entries in the lock files, as if they were in one file at the root.
+
+        Paths are the same in both, because every stage of pipelines/*/dvc.yaml has the root as its working folder.
+        """
+        definitions: dict[str, Any] = {}
+        locked: dict[str, Any] = {}
+        for file in {stage.path: stage.dvcfile for stage in self.graph if isinstance(stage, PipelineStage)}.values():
+            for name, definition in file.contents["stages"].items():
+                if name in definitions:
+                    raise BadInput(f"{file.relpath}: stage {name} is in another dvc.yaml, too; rename one of them")
+                definitions[name] = {key: value for key, value in definition.items() if key != "wdir"}
+            locked |= file.lockfile_contents.get("stages", {})
+        return definitions, locked
+
     def out_of_date(self, targets: Iterable[str] = ()) -> list[Node]:
-        """In the order of `dvc repro`: what has changed, and all that comes after."""
+        """The stages that have changed and all stages after them, in the order of `dvc repro`."""
         order = self._planned(targets)
         stale: set[PipelineStage] = set()
         with self.repo.lock:
             for stage in order:
                 if stale.intersection(self.graph.successors(stage)) or stage.changed():
                     stale.add(stage)
-        home: set[PipelineStage] = set()
+        here: set[PipelineStage] = set()
         nodes = []
         for stage in (stage for stage in order if stage in stale):
             needed = [other for other in order if other in stale and self.graph.has_edge(stage, other)]
-            if _uncarried(stage) or home.intersection(needed):
-                home.add(stage)
-            task = None if stage in home else self._task(stage)
+            if _uncarried(stage) or here.intersection(needed):
+                here.add(stage)
+            task = None if stage in here else self._task(stage)
             names = tuple(other.name for other in needed)
-            first = bool((stage.meta or {}).get("home"))
-            nodes.append(Node(stage.name, names, self._resources(stage), first, task))
+            first = bool((stage.meta or {}).get("local"))
+            nodes.append(Node(stage.name, stage.addressing, names, self._resources(stage), first, task))
         return nodes
 
     def _planned(self, targets: Iterable[str]) -> list[PipelineStage]:
+        """The targets and all that they need; without targets, as in `dvc repro`, those of the dvc.yaml at the root."""
+        names = {name for target in targets or [PROJECT_FILE] for name in self._named(target)}
+        chosen = [stage for stage in self.graph if getattr(stage, "name", None) in names]
+        return [stage for stage in plan_repro(self.graph, chosen) if isinstance(stage, PipelineStage)]
+
+    def _named(self, target: str) -> set[str]:
+        """The stages that a target means: a stage or matrix of any file by its name, or any target that DVC accepts."""
+        every = [stage.name for stage in self.graph if isinstance(stage, PipelineStage)]
+        if found := {name for name in every if target in (name, name.partition("@")[0])}:
+            return found
         try:
-            names = {stage.name for target in targets for stage in self.repo.stage.collect(target)}
+            return {stage.name for stage in self.repo.stage.collect(target)}
         except DvcException as error:
-            raise BadInput(f"{error}; `dvc stage list` names all stages") from None
-        chosen = [stage for stage in self.graph if stage.name in names]  # equal stages are not the same
-        return [stage for stage in plan_repro(self.graph, chosen or None) if isinstance(stage, PipelineStage)]
+            raise BadInput(f"{error}; `dvc stage list --all` names all stages") from None
 
     def _resources(self, stage: PipelineStage) -> dict[str, float]:
-        """A stage that reads `device` can use a GPU; what else it needs stands in dvc.yaml, `meta: {resources: …}`."""
+        """What a stage needs: a GPU if it reads `device`, and what dvc.yaml says under `meta: {resources: …}`."""
         reads = {key for dep in stage.deps for key in getattr(dep, "params", [])}
         wanted = (stage.meta or {}).get("resources", {})
         if not isinstance(wanted, dict) or not all(isinstance(amount, int | float) for amount in wanted.values()):
@@ -83,13 +106,13 @@ class Pipeline:
         return ({"GPU": 1.0} if "device" in reads else {}) | {name: float(amount) for name, amount in wanted.items()}
 
     def _task(self, stage: PipelineStage) -> Task:
-        """All that a folder needs in which DVC can run this stage alone."""
+        """Everything that a folder must contain so that DVC can run this stage alone in it."""
         feeding = list(self.graph.successors(stage))
         files, cached = [], []
         for dep in stage.deps:
             inside = [out for path, (out, _) in self.producer.items() if out.use_cache and _overlap(path, dep.fs_path)]
             cached += [dep.def_path if _within(dep.fs_path, out.fs_path) else out.def_path for out in inside]
-            # A folder of a matrix's tables, which are in Git, stands for all that its cells made: models, too.
+            # A folder of a matrix's tables, which are in Git, stands for all outputs of its cells, including models.
             cells = {stage for out, stage in self.producer.values() if _below(out.fs_path, dep.fs_path)}
             cached += [out.def_path for cell in cells for out in cell.outs if out.use_cache]
             covered = [Path(out.fs_path) for out in inside]
@@ -97,14 +120,13 @@ class Pipeline:
                 if not any(path.is_relative_to(out) for out in covered):
                     files.append(path)
         groups = {_group(other) for other in (stage, *feeding)}
-        contents = self.dvcfile.contents
-        stages = {name: definition for name, definition in contents["stages"].items() if name in groups}
+        stages = {name: definition for name, definition in self.definitions.items() if name in groups}
         names = [other.name for other in (stage, *feeding)]
         files += [path for path in (self.root / "params.yaml", self.root / ".dvcignore") if path.exists()]
         return Task(
             stage=stage.name,
             packed=pack(self.root, files),
-            pipeline=_yaml(contents | {"stages": stages}),
+            pipeline=_yaml({"stages": stages}),
             entries={name: self.locked[name] for name in names if name in self.locked},
             kept=not any(out.changed_cache() for out in stage.outs if out.use_cache),
             cached=tuple(sorted(set(cached))),
@@ -112,7 +134,7 @@ class Pipeline:
         )
 
     def _files(self, path: Path) -> list[Path]:
-        """The file, or what DVC sees in the folder."""
+        """The file itself, or the files that DVC sees in the folder."""
         if not path.is_dir():
             return [path] if path.is_file() else []
         return [Path(name) for name in self.repo.dvcignore.find(self.repo.fs, str(path))]
@@ -124,7 +146,7 @@ class Pipeline:
         return sorted({path for node in nodes if node.task for path in node.task.cached} - made)
 
     def remotes(self) -> dict[str, Any]:
-        """The shared storage as .dvc/config in Git names it: never .dvc/config.local, which holds credentials."""
+        """The shared storage that .dvc/config (in Git) names; never .dvc/config.local, which holds credentials."""
         config = self.repo.config.load_one("repo")
         return {"default": config["core"].get("remote"), "all": config["remote"]}
 
@@ -134,7 +156,7 @@ class Pipeline:
 
 
 def _uncarried(stage: PipelineStage) -> bool:
-    """Outputs that are in Git but neither metrics nor plots: DVC never takes those from its run cache."""
+    """Whether some outputs are in Git but neither metrics nor plots: DVC never takes those from its run cache."""
     return any(not (out.use_cache or out.metric or out.plot) for out in stage.outs)
 
 

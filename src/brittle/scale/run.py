@@ -1,4 +1,4 @@
-"""A run from first to last: stages of DVC's graph become tasks of Dask, whose results come home to the workspace."""
+"""A whole run: stages of DVC's graph become tasks of Dask, and their results are restored in the workspace."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from pathlib import Path
 from distributed import Client, Future, KilledWorker
 from tqdm import tqdm
 
-from brittle import store
-from brittle.params.base import BadInput
-from brittle.scale import room
+from brittle.core import store
+from brittle.core.errors import BadInput
+from brittle.core.progress import Bar, bar
+from brittle.scale import sandbox
 from brittle.scale.estimate import expected, makespan, tails
 from brittle.scale.graph import Node, Pipeline
 from brittle.scale.workers import Wanted, connected
 from brittle.scale.workspace import Command, Workspace
-from brittle.stages.progress import Bar, bar
 
-TOGETHER = 20  # stages that come home in one command; Ctrl-C waits for its end
-GUESS = 10.0  # seconds of a stage that was never timed, until others have been
-SHOWN = 30  # last lines of a log
+TOGETHER = 20  # at most this many stages are restored in one command, for whose end Ctrl-C has to wait
+GUESS = 10.0  # seconds assumed for a stage until any stage has been timed
+SHOWN = 30  # number of last lines of a log to print
 
 
 class Stopped(Exception):
-    """By Ctrl-C or SIGTERM, in good order."""
+    """The run was stopped cleanly by Ctrl-C or SIGTERM."""
 
 
-class Run:
+class PipelineRun:
     def __init__(self, root: Path, wanted: Wanted) -> None:
         self.wanted, self.workspace = wanted, Workspace(root)
         self.token = secrets.token_hex(8)
         self.begun = time.monotonic()
         self.nodes: dict[str, Node] = {}  # out of date, in DVC's order
-        self.demands: dict[str, dict[str, float]] = {}  # of those that workers run: what each asks of its worker
-        self.futures: dict[str, Future] = {}  # those that workers run now
-        self.outcomes: dict[str, room.Outcome] = {}  # those that they have run
-        self.done: set[str] = set()  # by a worker or here
-        self.home: set[str] = set()  # and in the workspace
-        self.failed: dict[str, str] = {}  # with what they said
-        self.coming: tuple[list[str], Command] | None = None  # home, just now
-        self.apart = False  # do workers share the remote alone?
+        self.demands: dict[str, dict[str, float]] = {}  # what each stage for a worker asks of that worker
+        self.futures: dict[str, Future] = {}  # stages that workers run now
+        self.outcomes: dict[str, sandbox.Outcome] = {}  # stages that workers have run
+        self.done: set[str] = set()  # stages that have run, on a worker or here
+        self.restored: set[str] = set()  # stages whose results are in the workspace
+        self.failed: dict[str, str] = {}  # stages that failed, with their logs
+        self.restoring: tuple[list[str], Command] | None = None  # in progress
+        self.apart = False  # whether workers share only the remote, not the workspace
 
     def go(self, targets: Sequence[str]) -> int:
-        """0 if everything is up to date in the end, 1 if a stage failed."""
+        """Run the stages; return 0 if everything is up to date in the end, 1 if a stage failed."""
         self._plan(targets)
         if not self.nodes:
             print("Data and pipelines are up to date.")
@@ -61,41 +61,41 @@ class Run:
             except KeyboardInterrupt:
                 self._stop(client)
                 raise Stopped(
-                    f"stopped: {len(self.home)} of {len(self.nodes)} stages are in the workspace, "
-                    f"{len(self.done - self.home)} more in the run cache; run the same command again to go on"
+                    f"stopped: {len(self.restored)} of {len(self.nodes)} stages are in the workspace, "
+                    f"{len(self.done - self.restored)} more in the run cache; run the same command again to resume"
                 ) from None
             finally:
-                if self.coming:  # after an error: DVC writes to its end
-                    self.coming[1].wait()
+                if self.restoring:  # after an error: let DVC finish writing
+                    self.restoring[1].wait()
         return self._report()
 
     # --- Before
 
     def _plan(self, targets: Sequence[str]) -> None:
-        """Run what must run here and comes first; then see what is out of date."""
+        """Run the stages that must run here first; then find out what is out of date."""
         self.pipeline = Pipeline(self.workspace.root)
         nodes = self.pipeline.out_of_date(targets)
-        if first := [node.name for node in nodes if node.first]:
-            for name in first:
-                print(f"{name}, here", flush=True)
-                code, log = self.workspace.dvc("repro", "--single-item", name).wait()
+        if first := [node for node in nodes if node.first]:
+            for node in first:
+                print(f"{node.name}, here", flush=True)
+                code, log = self.workspace.dvc("repro", "--single-item", node.address).wait()
                 if code:
-                    self.failed[name] = log
+                    self.failed[node.name] = log
             self.pipeline = Pipeline(self.workspace.root)
             nodes = self.pipeline.out_of_date(targets)
         self.nodes = {node.name: node for node in nodes}
 
     def _welcome(self, client: Client) -> None:
-        """Workers learn where the workspace is, whenever they join; and whether they can do what stages ask for."""
+        """Tell workers, whenever they join, where the workspace is; check that they offer what stages ask for."""
         store.save_bytes(self.workspace.token, self.token.encode())
         remotes, root = self.pipeline.remotes(), self.workspace.root
-        self.host = room.Host(root, self.pipeline.cache, self.token, remotes, self.wanted.environment)
+        self.host = sandbox.Host(root, self.pipeline.cache, self.token, remotes, self.wanted.environment)
         try:
             client.register_plugin(self.host)
         except Exception as error:  # whatever keeps a worker from loading it
-            raise BadInput(f"a worker cannot work for this pipeline: {error}") from None
+            raise BadInput(f"a worker cannot run this pipeline: {error}") from None
         if not client.scheduler_info()["workers"]:
-            print("waiting for a first worker", file=sys.stderr)
+            print("waiting for the first worker", file=sys.stderr)
         client.wait_for_workers(1)
         self.apart = not all(client.run(sees, self.host.name).values())
         if self.apart:
@@ -104,7 +104,7 @@ class Run:
         self.demands = {name: demanded(node, offered) for name, node in self.nodes.items() if node.task is not None}
 
     def _share(self) -> None:
-        """Workers that do not see the workspace find in the remote what is up to date here."""
+        """Push what is up to date here to the remote, for workers that do not see the workspace."""
         if not self.pipeline.remotes()["default"]:
             raise BadInput(
                 "these workers do not see the workspace, and there is no DVC remote to share: "
@@ -122,23 +122,23 @@ class Run:
         upstream = {name: node.upstream for name, node in self.nodes.items()}
         urgent = tails(upstream, expected(list(self.nodes), times, GUESS))
         with bar(1.0, "") as shown:
-            while any(name not in self.home and not self._over(name) for name in self.nodes):
+            while any(name not in self.restored and not self._over(name) for name in self.nodes):
                 for name in [name for name, future in self.futures.items() if future.done()]:
                     self._ended(name, self.futures.pop(name), times)
                 working = assigned(client)
                 idle = [worker for worker, tasks in working.items() if not tasks]
                 self._give(client, idle, urgent)
-                self._bring(idle=len(self.futures) < max(1, len(working)))
+                self._restore(idle=len(self.futures) < max(1, len(working)))
                 if not shown.disable:
                     self._show(shown, len(working), times)
                 time.sleep(0.2)
         self.workspace.keep_times(times)
 
     def _give(self, client: Client, idle: list[str], urgent: dict[str, float]) -> None:
-        """Each worker that has nothing to do gets the most urgent stage that is ready and that it can run.
+        """Give each idle worker the most urgent stage that is ready and that it can run.
 
-        Dask would choose a worker for every ready stage at once, without a notion of how long stages take, and then
-        leave one idle beside another's queue.
+        Dask would assign every ready stage to a worker at once, without knowing how long stages take, so that some
+        workers would be idle while others have a queue.
         """
         ready = [name for name in self.demands if self._ready(name)]
         if not (ready and idle):
@@ -147,7 +147,7 @@ class Run:
         for name in placed(sorted(ready, key=urgent.__getitem__, reverse=True), self.demands, free):
             node = self.nodes[name]
             self.futures[name] = client.submit(
-                room.run,
+                sandbox.run,
                 node.task,
                 self.host.name,
                 self.apart,
@@ -173,7 +173,7 @@ class Run:
                 self._receive(outcome)
             return
         error = future.exception() if future.status == "error" else "the cluster gave it up"
-        if isinstance(error, room.StageFailed):
+        if isinstance(error, sandbox.StageFailed):
             self._fail(name, error.log)
         elif isinstance(error, KilledWorker):
             self._fail(name, f"its worker died {error.allowed_failures + 1} times in a row (out of memory?)\n")
@@ -185,79 +185,79 @@ class Run:
             self.failed[name] = log
             tqdm.write(f"    failed  {name}")
 
-    def _receive(self, outcome: room.Outcome) -> None:
-        """Metrics and tables into the cache, from which DVC will restore them: `dvc push` leaves those to Git."""
-        for content in room.unpack(outcome.packed).values():
+    def _receive(self, outcome: sandbox.Outcome) -> None:
+        """Put metrics and tables into the cache, from which DVC restores them: `dvc push` leaves those to Git."""
+        for content in sandbox.unpack(outcome.packed).values():
             md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
             store.save_bytes(Path(self.pipeline.cache) / "files/md5" / md5[:2] / md5[2:], content)
 
-    def _bring(self, idle: bool) -> None:
-        """The next stages in DVC's order into the workspace, by DVC: from the cache, or by running them here."""
-        if self.coming:
-            if not self.coming[1].ended:
+    def _restore(self, idle: bool) -> None:
+        """Let DVC restore the next stages in the workspace, in its order: from the cache, or by running them here."""
+        if self.restoring:
+            if not self.restoring[1].ended:
                 return
-            self._came()
+            self._restored()
         batch: list[str] = []
         for name, node in self.nodes.items():
-            if name in self.home or self._over(name):
+            if name in self.restored or self._over(name):
                 continue
-            if node.task is None and not batch and self.home.issuperset(node.upstream):
-                self.coming = [name], self.workspace.dvc("repro", "--single-item", name)
+            if node.task is None and not batch and self.restored.issuperset(node.upstream):
+                self.restoring = [name], self.workspace.dvc("repro", "--single-item", node.address)
                 return
             if name not in self.done or len(batch) == TOGETHER:
                 break
             batch.append(name)
-        # The command takes seconds, and a core: not for a stage or two, while every worker has something to do.
+        # The command takes seconds and a core: while all workers are busy, it is not worth it for a few stages.
         if len(batch) == TOGETHER or (batch and idle):
             entries = {name: self.outcomes[name].entry for name in batch}
-            self.coming = batch, self.workspace.bring(entries, pull=self.apart)
+            self.restoring = batch, self.workspace.restore(entries, pull=self.apart)
 
-    def _came(self) -> None:
-        names, command = self.coming
-        self.coming = None
+    def _restored(self) -> None:
+        names, command = self.restoring
+        self.restoring = None
         code, log = command.wait()
         if not code:
-            self.home.update(names)
+            self.restored.update(names)
             self.done.update(names)
         elif self.nodes[names[0]].task is None:
             self._fail(names[0], log)
         else:
-            raise BadInput(f"{', '.join(names)}: cannot be brought into the workspace: {log.strip().splitlines()[-1]}")
+            raise BadInput(f"{', '.join(names)}: cannot be restored into the workspace: {log.strip().splitlines()[-1]}")
         for name in names:
-            if self.nodes[name].task and f"Running stage '{name}'" in log:
+            if self.nodes[name].task and f"Running stage '{self.nodes[name].address}'" in log:
                 tqdm.write(f"            {name} ran again here: its result was not in the cache")
 
     def _show(self, shown: Bar, workers: int, times: dict[str, float]) -> None:
-        """A bar for the whole graph. The time left is that of a schedule of what is left."""
+        """Update the progress bar of the whole graph. The time left is estimated by scheduling the remaining stages."""
         elapsed = time.monotonic() - self.begun
         left = {name: node.upstream for name, node in self.nodes.items() if not (name in self.done or self._over(name))}
-        here = self.coming[0] if self.coming else []
+        here = self.restoring[0] if self.restoring else []
         running = [name for name in left if name in here or name in self.futures]
         seconds = expected(list(self.nodes), times, GUESS)
-        half = {name: seconds[name] / 2 for name in running}  # of those that run, so much on average
+        half = {name: seconds[name] / 2 for name in running}  # on average, a running stage has half of its time left
         shown.total = elapsed + makespan(left, seconds, workers, half) + 1e-9
         shown.set_description_str(f"{len(self.done)} of {len(self.nodes)} stages: {', '.join(running)[:60]}", False)
         shown.reach(elapsed)
 
     def _stop(self, client: Client) -> None:
-        """Stages end by SIGTERM, with their checkpoints; what DVC writes in the workspace is written to its end."""
+        """End stages by SIGTERM, so that they keep their checkpoints; let DVC finish writing in the workspace."""
         client.cancel(list(self.futures.values()), force=True)
-        for blow in (signal.SIGTERM, signal.SIGKILL):
+        for sent in (signal.SIGTERM, signal.SIGKILL):
             with suppress(OSError, TimeoutError):
-                client.run(strike, blow, f"brittle-{self.token}", on_error="ignore")
-        if self.coming:
-            self._came()
+                client.run(end_stages, sent, f"brittle-{self.token}", on_error="ignore")
+        if self.restoring:
+            self._restored()
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM, with which batch systems end a job, are the same."""
-        blows = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(blow, signal.default_int_handler) for blow in blows]
+        """Treat SIGTERM, with which batch systems end a job, like Ctrl-C."""
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.signal(each, signal.default_int_handler) for each in signals]
         try:
             yield
         finally:
-            for blow, handler in zip(blows, before, strict=True):
-                signal.signal(blow, handler)
+            for each, handler in zip(signals, before, strict=True):
+                signal.signal(each, handler)
             self.workspace.token.unlink(missing_ok=True)
 
     # --- Afterwards
@@ -265,20 +265,20 @@ class Run:
     def _report(self) -> int:
         for name, log in self.failed.items():
             file = self.workspace.keep_log(name, log)
-            print(f"\nstage {name} failed (all it said: {file}):", file=sys.stderr)
+            print(f"\nstage {name} failed (full log: {file}):", file=sys.stderr)
             print("\n".join(f"    {line}" for line in log.strip().splitlines()[-SHOWN:]), file=sys.stderr)
         if stopped := [name for name in self.nodes if name not in self.failed and self._over(name)]:
-            print(f"\nnot run, because they need what failed: {', '.join(stopped)}", file=sys.stderr)
-        print(f"{len(self.home)} of {len(self.nodes)} stages in {time.monotonic() - self.begun:.0f} s")
+            print(f"\nnot run, because they depend on failed stages: {', '.join(stopped)}", file=sys.stderr)
+        print(f"{len(self.restored)} of {len(self.nodes)} stages in {time.monotonic() - self.begun:.0f} s")
         return 1 if self.failed else 0
 
     def _over(self, name: str) -> bool:
-        """It has failed, or one that it waits for, directly or not."""
+        """Whether the stage has failed, or any that it waits for, directly or indirectly."""
         return name in self.failed or (bool(self.failed) and any(map(self._over, self.nodes[name].upstream)))
 
 
 def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float]:
-    """What the stage asks of its worker. A GPU is a wish: without one it runs on the CPU."""
+    """What the stage asks of its worker. A GPU is optional: without one it runs on the CPU."""
     wanted = dict(node.resources)
     if not any(worker.get("GPU") for worker in offered):
         wanted.pop("GPU", None)
@@ -291,7 +291,7 @@ def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float
 def placed(
     ready: Iterable[str], demands: Mapping[str, dict[str, float]], free: Sequence[dict[str, float]]
 ) -> list[str]:
-    """The first of these stages for which there is a worker, each with one to itself: which one, Dask will find."""
+    """The first of these stages for which there are free workers, one for each; Dask picks the actual worker."""
     free, found = list(free), []
     for name in ready:
         able = [offered for offered in free if suffices(offered, demands[name])]
@@ -315,18 +315,18 @@ def assigned(client: Client) -> dict[str, Sequence[str]]:
     try:
         return client.processing()
     except (OSError, TimeoutError):
-        raise BadInput("Dask's scheduler is gone; start it and run the same command again to go on") from None
+        raise BadInput("Dask's scheduler is gone; start it and run the same command again to resume") from None
 
 
 def sees(name: str, dask_worker: object) -> bool:
-    """Does this worker see the workspace?"""
+    """Whether this worker sees the workspace."""
     return dask_worker.plugins[name].shares
 
 
-def strike(blow: signal.Signals, name: str, dask_worker: object) -> None:
+def end_stages(sent: signal.Signals, name: str, dask_worker: object) -> None:
     """End the stages of this worker, and wait until they have ended."""
     host = dask_worker.plugins[name]
-    host.signal(blow)
+    host.signal(sent)
     deadline = time.monotonic() + 5
     while host.running and time.monotonic() < deadline:
         time.sleep(0.05)

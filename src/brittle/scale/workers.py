@@ -1,4 +1,4 @@
-"""Who does the work: processes of this machine, a Dask cluster that runs already, or jobs of a batch system."""
+"""The workers: processes on this machine, a Dask cluster that is already running, or jobs of a batch system."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from distributed.deploy.cluster import Cluster
 from distributed.security import Security
 from distributed.system import MEMORY_LIMIT
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 
 QUIET = {
-    # Dask would set variables for its workers (and, in passing, here): but stages are to run as in `dvc repro`.
+    # Dask would set environment variables for its workers (and also here), but stages must run as in `dvc repro`.
     "distributed.nanny.pre-spawn-environ": {},
-    # It watches itself a hundred times a second, in every process: a tenth of a core that stages can use.
+    # Dask profiles itself a hundred times a second in every process, which costs a tenth of a core.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
@@ -32,29 +32,29 @@ BATCH_SYSTEMS = ("htcondor", "lsf", "oar", "pbs", "sge", "slurm")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line says."""
+    """The options of the command line."""
 
     workers: int
-    threads: int | None = None  # of a stage, if not its own number
+    threads: int | None = None  # threads per stage, if not the stage's own number
     scheduler: str | None = None
     jobqueue: str | None = None
-    resources: dict[str, float] | None = None  # of each worker on this machine
+    resources: dict[str, float] | None = None  # what each worker on this machine offers
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a stage has to know of here, wherever it runs."""
+        """Environment variables that a stage needs wherever it runs."""
         threads = self.threads or os.environ.get("BRITTLE_THREADS")
         return {"BRITTLE_THREADS": str(threads)} if threads else {}
 
 
 @contextmanager
 def connected(wanted: Wanted) -> Iterator[Client]:
-    """A client of these workers. What was started here is stopped here."""
+    """A client of these workers. Workers that are started here are stopped at the end."""
     if wanted.scheduler:
         try:
             client = Client(wanted.scheduler)
         except (OSError, ValueError) as error:
-            raise BadInput(f"--scheduler {wanted.scheduler}: nobody answers ({error})") from None
+            raise BadInput(f"--scheduler {wanted.scheduler}: no answer ({error})") from None
         with client:
             yield client
         return
@@ -63,8 +63,8 @@ def connected(wanted: Wanted) -> Iterator[Client]:
 
 
 def _batch(wanted: Wanted) -> Cluster:
-    """Jobs as Dask's configuration describes them: jobqueue.slurm in ~/.config/dask/jobqueue.yaml, for one."""
-    import dask_jobqueue  # not earlier: it takes Ctrl-C for itself
+    """Jobs as described in Dask's configuration, for example jobqueue.slurm in ~/.config/dask/jobqueue.yaml."""
+    import dask_jobqueue  # imported here because it changes how Ctrl-C is handled
 
     kinds = {name.removesuffix("Cluster").lower(): name for name in dir(dask_jobqueue) if name.endswith("Cluster")}
     logs = dask.config.get(f"jobqueue.{wanted.jobqueue}.log-directory", None) or str(Path(".dvc/tmp/scale").absolute())
@@ -80,13 +80,13 @@ def _batch(wanted: Wanted) -> Cluster:
 
 
 def _processes(wanted: Wanted) -> Cluster:
-    """Processes on this machine, behind keys that exist for this run alone: nobody else here can give them work."""
+    """Processes on this machine, with keys that exist only for this run, so that nobody else can give them work."""
     security = Security.temporary()
     resources = {"MEMORY": MEMORY_LIMIT / wanted.workers} | (wanted.resources or {})
     options = {
         "host": "127.0.0.1",
         "nthreads": 1,
-        "memory_limit": 0,  # a stage is a process of its own, which a worker's limit does not reach
+        "memory_limit": 0,  # no limit: a stage is a separate process, to which a worker's limit does not apply
         "resources": resources,
         "security": security,
         "protocol": "tls://",
@@ -102,7 +102,7 @@ def _processes(wanted: Wanted) -> Cluster:
             "dashboard_address": "127.0.0.1:0",  # any port: there may be another run
         },
     }
-    # Ctrl-C reaches every process of a terminal. Workers are to wait for what this one tells them.
+    # Ctrl-C reaches every process of a terminal. Workers must ignore it and wait for instructions from this process.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         gpus = [{"env": {"CUDA_VISIBLE_DEVICES": str(i)}} if "GPU" in resources else {} for i in range(wanted.workers)]
@@ -114,7 +114,7 @@ def _processes(wanted: Wanted) -> Cluster:
 
 
 def amounts(text: str) -> dict[str, float]:
-    """GPU=1,MEMORY=64GB as numbers."""
+    """Parse resources such as GPU=1,MEMORY=64GB."""
     try:
         pairs = dict(part.split("=") for part in text.split(","))
         return {name.strip(): float(parse_bytes(amount.strip())) for name, amount in pairs.items()}

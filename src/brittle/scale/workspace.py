@@ -1,4 +1,4 @@
-"""The working copy, in which no one but DVC writes, and one command at a time."""
+"""The working copy, in which only DVC writes, one command at a time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from brittle import store
+from brittle.core import store
 
 
 class Command:
-    """A command under way in the working copy, out of reach of Ctrl-C: DVC does not write dvc.lock in one piece."""
+    """A command running in the working copy, protected from Ctrl-C because DVC does not write dvc.lock atomically."""
 
     def __init__(self, root: Path, words: Sequence[str]) -> None:
-        # To a file: a pipe that no one reads would fill up.
+        # Output goes to a file, because a pipe that nobody reads would fill up.
         self.said = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             words, cwd=root, stdout=self.said, stderr=subprocess.STDOUT, start_new_session=True
@@ -29,7 +29,7 @@ class Command:
         return self.process.poll() is not None
 
     def wait(self) -> tuple[int, str]:
-        """The exit code, and all it said."""
+        """Wait for the end; return the exit code and all the command printed."""
         code = self.process.wait()
         self.said.seek(0)
         return code, self.said.read().decode(errors="replace")
@@ -38,20 +38,20 @@ class Command:
 class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.folder = root / ".dvc/tmp/scale"  # which neither Git nor DVC looks into
+        self.folder = root / ".dvc/tmp/scale"  # ignored by both Git and DVC
 
     def dvc(self, *words: str) -> Command:
         return Command(self.root, ["dvc", *words])
 
-    def bring(self, entries: dict[str, Any], pull: bool) -> Command:
-        """What workers have run, from the cache; each with its entry of dvc.lock."""
-        file = self.folder / "home.json"
+    def restore(self, entries: dict[str, Any], pull: bool) -> Command:
+        """Restore stages that workers have run from the cache, given their entries of dvc.lock."""
+        file = self.folder / "restore.json"
         store.save_bytes(file, json.dumps(entries).encode())
         return Command(
-            self.root, [sys.executable, "-m", "brittle.scale.home", *(["--pull"] if pull else []), str(file)]
+            self.root, [sys.executable, "-m", "brittle.scale.restore", *(["--pull"] if pull else []), str(file)]
         )
 
-    # By its token a worker knows the workspace when it sees it.
+    # A worker recognises the workspace by this token.
 
     @property
     def token(self) -> Path:

@@ -1,7 +1,7 @@
 """Gradient flow to a KKT point (VYS Thm 2.1), fast: descent on ln L.
 
-Gradient flow on ln L runs along the same path as on L, at another speed (∇ ln L = ∇L / L). On L the gradient dies with
-the loss and 1e-30 takes some 72,000 steps of an ever growing learning rate; on ln L a few hundred steps suffice.
+Gradient flow on ln L runs along the same path as on L, at another speed (∇ ln L = ∇L / L). On L the gradient vanishes
+with the loss and 1e-30 takes some 72,000 steps of an ever-growing learning rate; on ln L a few hundred steps suffice.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from brittle.train.search import Armijo, Search
 from brittle.train.spaces import Space, cheapest
 from brittle.train.state import NotReached, State
 
-REFRESH = 100  # steps after which the preactivations are computed afresh from θ, against the drift of rounding
+REFRESH = 100  # steps after which the preactivations are recomputed from θ, against accumulated rounding errors
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where s networks stand in parameter space, or a displacement there. Linear in all three."""
+    """The position of s networks in parameter space, or a displacement there. Linear in all three fields."""
 
     theta: Tensor  # (s, n, k) the first layers, in the coordinates of their Space
     a: Tensor  # (s, m, k) their preactivations, which follow from θ and are carried along
     v: Tensor  # (s, k)
 
     def plus(self, step: Place, t: Tensor) -> Place:
-        """Each network t of its step farther."""  # t: (s,)
+        """The place after each network has moved by t times its step."""  # t: (s,)
         t3 = t[:, None, None]
         return Place(
             torch.addcmul(self.theta, step.theta, t3),
@@ -43,7 +43,7 @@ class Place:
         return Place(self.theta - other.theta, self.a - other.a, self.v - other.v)
 
     def where(self, chosen: Tensor, other: Place) -> Place:
-        """These networks here, the rest at `other`."""  # chosen: (s,) bool
+        """The chosen networks here, the rest at `other`."""  # chosen: (s,) bool
         c3 = chosen[:, None, None]
         return Place(
             torch.where(c3, self.theta, other.theta),
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Trial:
-    """A place that a step search looks at."""
+    """A place that a step search tries."""
 
     place: Place
     ln_loss: Tensor  # (s,)
@@ -65,19 +65,19 @@ class FlowState(State):
     theta: Tensor  # where the networks are
     a: Tensor
     v: Tensor
-    theta_step: Tensor  # and how they came there from the place before
+    theta_step: Tensor  # and the step that led there
     a_step: Tensor
     v_step: Tensor
     t: Tensor  # (s,) step size to try next
-    age: Tensor  # (s,) steps since momentum started afresh
+    age: Tensor  # (s,) steps since momentum was restarted
 
 
 @dataclass(frozen=True)
 class Momentum:
     """Nesterov's look-ahead with a cap. Cap 0 is plain descent.
 
-    The cap is what keeps the path: at 0.7 the network reached is nearly that of plain descent in 40 % of the steps
-    (docs/flow.md has the numbers); at 0.9 it overshoots, and lands elsewhere.
+    The cap keeps descent on the path: at 0.7 it reaches nearly the network of plain descent, in 40 % of the steps
+    (docs/flow.md has the numbers); at 0.9 it overshoots and ends elsewhere.
     """
 
     cap: float
@@ -142,7 +142,7 @@ def train(
         t, next_t, found = search(partial(trial, ahead, direction), ln, slope, torch.where(active, state.t, 0.0))
         there, ln = found.place, found.ln_loss
 
-        # Where momentum made the loss rise, or no step was found, stay and let momentum start afresh.
+        # Where momentum made the loss rise, or no step was found, stay and restart momentum.
         stuck = active & (t == 0)
         if bool((stuck & (beta == 0)).any()):
             raise NotReached(f"ln loss {state.ln_loss.max():.4g}, where no step descends, target {ln_target:.4g}")

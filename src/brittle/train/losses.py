@@ -14,7 +14,7 @@ FAR = 80.0  # beyond this margin the logistic loss is the exponential one to the
 def ln_loss(q: Tensor, kind: str) -> tuple[Tensor, Tensor]:
     """ln L and its pull -∂ ln L/∂q_i, for margins q_i = y_i N(x_i).
 
-    L is the mean of ℓ(q_i): Eq. (1) over m, which only rescales the time of gradient flow.
+    L is the mean of ℓ(q_i): Eq. (1) divided by m, which only rescales the time of gradient flow.
     """  # (s, m) -> (s,), (s, m)
     if kind == "exponential":  # ℓ(q) = e^-q
         ln_each = -q
@@ -29,5 +29,5 @@ def ln_loss(q: Tensor, kind: str) -> tuple[Tensor, Tensor]:
 
 
 def relu_backward(gradient: Tensor, a: Tensor) -> Tensor:
-    """The gradient at the output of a ReLU, brought to its input a: g·σ'(a), with σ'(0) = 0, in one pass."""
+    """The gradient at the output of a ReLU, propagated to its input a: g·σ'(a), with σ'(0) = 0, in one pass."""
     return torch.ops.aten.threshold_backward(gradient, a, 0)

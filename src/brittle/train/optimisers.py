@@ -1,17 +1,18 @@
-"""Other optimisers, other networks? (VYS §7.) One loop for every rule, full batch, on ln L.
+"""Do other optimisers reach other networks (VYS §7)? One loop for every rule, full batch, on ln L.
 
-A rule says in which direction to go, a clock how far. `Fall` is the clock that suits every rule: a step is as long as
-makes ln L fall by a given amount, by the gradient that the rule itself goes by. On the way to 1e-30 that gradient grows
-several times over and ln L becomes a sharp maximum over the samples; steps of constant size that are fine at
-first make the samples see-saw later. With falls below 1 no sample's share of the loss changes much in a step, at any
-time and for any rule. As the steps shrink a rule without memory walks one path, steepest descent in its own norm, and a
-clock only says how fast: halving the steps, or changing the clock, tells whether the network reached is the rule's own.
+A rule gives the direction of a step, a clock its length. `Fall` is the clock that suits every rule: a step is so long
+that ln L falls by a given amount, to first order in the gradient that the rule uses. On the way to 1e-30 that gradient
+grows severalfold and ln L becomes a sharp maximum over the samples; steps of constant size that are fine at first make
+the samples' losses oscillate later. With falls below 1 no sample's share of the loss changes much in a step, at any
+time and for any rule. As the steps shrink, a rule without memory follows one path, steepest descent in its own norm,
+and the clock only sets the speed: halving the steps, or changing the clock, shows whether the network reached depends
+on the rule alone.
 
 On homogeneous networks such a path ends at a KKT point of VYS's Problem (2) with ‖θ‖ in the rule's norm; momentum leads
 there too, at least where the network is smooth (Gronich & Vardi 2026, arXiv:2602.16340).
 
-All rules see ∇ ln L = ∇L / L, never ∇L, which shrinks by 30 orders of magnitude on the way. To rules that look only at
-the direction it makes no difference; to those with a memory it does, for in ∇L the past would drown the present.
+All rules see ∇ ln L = ∇L / L, never ∇L, which shrinks by 30 orders of magnitude on the way. To rules that use only the
+direction it makes no difference; to those with a memory it does, because in ∇L the past would outweigh the present.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Here:
     n: int  # 1 at the first step
     theta: Tensor  # (s, p)
     g: Tensor  # (s, p) ∇ ln L at θ
-    gradient: Callable[[Tensor], Tensor]  # and anywhere else
+    gradient: Callable[[Tensor], Tensor]  # ∇ ln L anywhere else
     shapes: Sequence[torch.Size]  # of the tensors that θ consists of
     memory: tuple[Tensor, Tensor]  # each (s, p), what the rule kept of the steps before; zero at first
 
@@ -55,7 +56,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class Fall:
-    """As far as makes ln L fall by `size`, by the gradient that the rule goes by."""
+    """A step that makes ln L fall by `size`, to first order in the gradient that the rule uses."""
 
     size: float
 
@@ -75,7 +76,7 @@ class Relative:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same η for ever: plain descent."""
+    """The same η at every step: plain descent."""
 
     size: float
 
@@ -84,7 +85,7 @@ class Constant:
 
 
 class Rule(Protocol):
-    """Any map from gradients to directions that keeps the networks apart."""
+    """Any map from gradients to directions that treats each network on its own."""
 
     def __call__(self, here: Here) -> Move: ...
 
@@ -109,7 +110,7 @@ class SignDescent:
 class Sam:
     """Sharpness-aware minimisation (Foret et al. 2021, Eq. 2-3): the gradient is that at θ + ρ g/‖g‖.
 
-    ρ is relative to ‖θ‖: a homogeneous network is its direction θ/‖θ‖, and a fixed ρ would fade as θ grows.
+    ρ is relative to ‖θ‖: of a homogeneous network only the direction θ/‖θ‖ counts, and a fixed ρ would fade as θ grows.
     """
 
     rho: float = 0.05
@@ -142,9 +143,9 @@ class Adam:
 
 @dataclass(frozen=True)
 class Muon:
-    """Jordan et al. 2024: every matrix goes along its momentum, orthogonalised, times √max(1, rows/columns).
+    """Jordan et al. 2024: every matrix moves along its momentum, orthogonalised, times √max(1, rows/columns).
 
-    Steepest descent in the spectral norm of each layer, but for the momentum. The gradient of the first layer has one
+    Steepest descent in the spectral norm of each layer, apart from momentum. The gradient of the first layer has one
     large singular value, along z = Σ y_i x_i (VYS Thm 4.1); here it counts no more than the others.
     The biases and the last layer are vectors, matrices of one row; to orthogonalise those is to normalise them
     (Bernstein & Newhouse 2024).
@@ -156,7 +157,7 @@ class Muon:
         m = self.beta * here.memory[0] + (1 - self.beta) * here.g
         ahead = self.beta * m + (1 - self.beta) * here.g  # Nesterov's
         direction = torch.cat([self._layer(p).flatten(1) for p in split(ahead, here.shapes)], dim=1)
-        seen = ahead / (1 - self.beta ** (here.n + 1))  # an average, although the memory began at zero
+        seen = ahead / (1 - self.beta ** (here.n + 1))  # an average, corrected for the memory's start at zero
         return Move(direction, seen, (m, here.memory[1]))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The paper's own training (VYS §6): SGD on L with a learning rate that grows without end."""
+"""The paper's own training (VYS §6): SGD on L with a learning rate that grows without bound."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def train(
 
 
 def _batch(m: int, batch: int, n: int) -> Tensor:
-    """The rows of step n: epoch by epoch a new shuffle, a function of n alone so that a resumed run goes on alike."""
+    """The rows of step n, shuffled anew in each epoch; a function of n alone, so that a resumed run is the same."""
     per_epoch = m // batch
     epoch, i = divmod(n, per_epoch)
     order = torch.randperm(m, generator=torch.Generator().manual_seed(epoch))

@@ -1,7 +1,7 @@
 """FP's Algorithms 1 and 2: a symmetric network trained by descent on fresh samples, cleanly or on perturbed ones.
 
 Clean training from random weights has two parts: the bias grows while neurons win their lottery tickets (§6.1), then it
-stays and the mixtures form (§6.2). Adversarial training goes on from there. All are stretches of the same loop.
+is constant and the mixtures form (§6.2). Adversarial training continues from there. All are stretches of the same loop.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.core.rng import rng
 from brittle.nets.symmetric import REACH, Symmetric
-from brittle.rng import rng
 from brittle.worlds.sparse_coding import SparseCoding
 
 BLOCK = 16  # batches drawn at a time
-LOOKED = 4096  # samples on which a neuron that is off is taken to be dead
+LOOKED = 4096  # samples; a neuron that is off on all of them is taken to be dead
 
 
 # The network, samples (n, d), labels (n,), a share of the full radius -> δ (n, d)
@@ -36,7 +36,7 @@ class Stretch:
     most: float = float("inf")  # the bias stops here
     attack: Perturb | None = None
     warm: float = 0.0  # the radius grows from 0 over this share of the steps
-    slow: float = 0.2  # the last steps, this share of all, have a fifth of the learning rate
+    slow: float = 0.2  # this share of the steps, at the end, has a fifth of the learning rate
     prune: int = 0  # blocks of steps after which neurons that are off on all of many samples are dropped; 0: never
 
 
@@ -51,10 +51,10 @@ class Rules:
 
 @dataclass
 class Training:
-    """Where training is: saved and restored, it goes on as if it had never stopped."""
+    """The state of training, which can be saved and restored to resume exactly."""
 
     w: Tensor  # (m, d)
-    start: Tensor  # (m, d) where these neurons began
+    start: Tensor  # (m, d) the initial weights of these neurons
     velocity: Tensor  # (m, d)
     b: float
     step: int = 0  # within the stretch
@@ -64,14 +64,14 @@ class Training:
         return cls(w.clone(), w.clone(), torch.zeros_like(w), b)
 
     def then(self) -> Training:
-        """Where the next stretch begins."""
+        """The state in which the next stretch begins."""
         return Training(self.w.clone(), self.start, torch.zeros_like(self.w), self.b)
 
     def net(self, rules: Rules) -> Symmetric:
         return Symmetric(self.w, self.b, rules.rho * self.b)
 
     def keep(self, neurons: Tensor) -> None:
-        """Only these neurons from here on."""  # (m,) bool
+        """Keep only these neurons from here on."""  # (m,) bool
         self.w, self.start, self.velocity = self.w[neurons], self.start[neurons], self.velocity[neurons]
 
 
@@ -84,7 +84,7 @@ def run(
     stream: str,
     watch: Callable[[Training], None] = lambda state: None,
 ) -> None:
-    """Train from where the state is to the end of the stretch, on samples of a stream of this seed and name.
+    """Train from the given state to the end of the stretch, on samples from the stream of this seed and name.
 
     `watch` sees the state between blocks of steps.
     """
@@ -109,7 +109,7 @@ def drawn(
 
 
 def alive(net: Symmetric, x: Tensor) -> Tensor:
-    """Which neurons are on, ever so little, on any of these samples; the others only decay from here on."""  # (m,)
+    """Which neurons are on, even slightly, on any of these samples; the others only decay from here on."""  # (m,)
     return (net.w @ x.T).abs().amax(1) > net.b - REACH * net.sigma
 
 

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, logsigmoid
 from torch.nn.functional import dropout as drop
 
+from brittle.core.errors import BadInput
+from brittle.core.rng import rng
 from brittle.nets.modules import Average
-from brittle.nets.pictures import flat, restore
-from brittle.params.base import BadInput
+from brittle.nets.weights import flat, restore
 from brittle.plugins import remedy
-from brittle.rng import rng
 from brittle.worlds.common import World
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -28,14 +28,14 @@ Perturb = Callable[[nn.Module, Tensor, Tensor, float], Tensor]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Plain SGD's."""
+class RemedyPlan:
+    """The settings of plain SGD."""
 
     updates: int  # at most
     batch: int
     lr: float
     momentum: float
-    target: float  # done when the loss, averaged over a pass, is below
+    target: float  # done when the loss, averaged over a pass, is below this
 
 
 def logistic(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -50,12 +50,12 @@ class Task:
     world: World
     build: Callable[[int], nn.Module]  # a fresh network from a seed
     seed: int
-    plan: Plan
-    strength: Mapping[str, float]  # of our own remedies, from params.yaml
+    plan: RemedyPlan
+    strength: Mapping[str, float]  # of the built-in remedies, from params.yaml
     attack: Callable[[nn.Module, Tensor, Tensor, float], Tensor]  # -> samples within a radius
-    # Where the first `fit`, the second, … keep their state, with `load`, `due` and `save`
+    # The number of a `fit`, from 0 -> the checkpoint of its state, with `load`, `due` and `save`
     keeper: Callable[[int], Any] | None = None
-    spent: int = field(default=0, init=False)  # samples that went through its networks: what training cost
+    spent: int = field(default=0, init=False)  # samples that went through its networks: the cost of training
     fits: int = field(default=0, init=False)  # so far
 
     @property
@@ -67,7 +67,7 @@ class Task:
         return self.world.y
 
     def net(self, member: int = 0) -> nn.Module:
-        """A fresh network; another for every member of an ensemble."""
+        """A fresh network; a different one for every member of an ensemble."""
         net = self.build(1000 * self.seed + member).to(self.x.device)
         net.register_forward_hook(self._count)
         return net
@@ -106,7 +106,7 @@ class Task:
                 order = torch.from_numpy(draws.permutation(n)[: n // batch * batch]).to(self.x.device).view(-1, batch)
                 passes += 1
                 if passes * len(order) <= done:
-                    continue  # a pass before training was stopped
+                    continue  # a pass completed before training was stopped
                 for rows in order[len(losses) :][: total - done]:
                     if keeper and keeper.due():
                         keeper.save(self._state(net, optimiser, done, losses))
@@ -130,7 +130,7 @@ class Task:
     def _state(
         self, net: nn.Module, optimiser: torch.optim.SGD, done: int, losses: list[Tensor]
     ) -> dict[str, np.ndarray]:
-        """All that the rest of the training depends on. losses: of the pass that it is in."""
+        """Everything that the rest of the training depends on. losses: those of the current pass."""
         buffers = [optimiser.state[p].get("momentum_buffer") for p in optimiser.param_groups[0]["params"]]
         state = {f"momenta.{i}": buffer.cpu().numpy() for i, buffer in enumerate(buffers) if buffer is not None}
         state |= {f"weights.{name}": array for name, array in flat(net).items()}
@@ -139,7 +139,7 @@ class Task:
         return state | {"numbers": np.array([done, self.spent]), "random": random.numpy()}
 
     def _resume(self, keeper: Any, net: nn.Module, optimiser: torch.optim.SGD) -> tuple[int, list[Tensor]]:
-        """Make everything as it was kept; the number of updates, and the losses of the pass that it is in."""
+        """Restore the saved state; return the number of updates and the losses of the current pass."""
         saved = keeper.load(("losses", "numbers", "random")) if keeper else None
         if saved is None:
             return 0, []
@@ -205,7 +205,7 @@ def weight_decay(task: Task) -> nn.Module:
 
 @remedy
 def dropout(task: Task) -> nn.Module:
-    """Of the first layer's neurons (Srivastava et al. 2014)."""
+    """Dropout of the first layer's neurons (Srivastava et al. 2014)."""
     net = task.net()
     first = next((m for m in net.modules() if isinstance(m, nn.Linear | nn.Conv2d)), None)
     if first is None:
@@ -224,7 +224,7 @@ def sam(task: Task) -> nn.Module:
 
 @remedy
 def spectral_decoupling(task: Task) -> nn.Module:
-    """A penalty on the scores instead of the weights (Pezeshki et al. 2021): none is to starve another's gradient."""
+    """A penalty on the scores instead of the weights (Pezeshki et al. 2021), against gradient starvation."""
 
     def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         scores = net(x)
@@ -239,7 +239,7 @@ def diverse(task: Task) -> nn.Module:
     pair = Average([task.net(0), task.net(1)])
 
     def loss(pair: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        # Gradients of gradients are dear: a quarter of the samples shows how alike the two are.
+        # Gradients of gradients are expensive: a quarter of the samples shows how similar the two are.
         some = x[: max(1, len(x) // 4)].detach().requires_grad_()
         first, second = (torch.autograd.grad(member(some).sum(), some, create_graph=True)[0] for member in pair.members)
         alike = cosine_similarity(first, second).square().mean()
@@ -250,7 +250,7 @@ def diverse(task: Task) -> nn.Module:
 
 @remedy
 def noised(task: Task) -> nn.Module:
-    """A share of the samples has S of another sample: a remedy for who knows what S is."""
+    """Give a share of the samples the S of another sample: a remedy for those who know what S is."""
     if task.world.simple is None:
         return nothing(task)
 

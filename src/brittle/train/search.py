@@ -30,13 +30,14 @@ class Armijo(Generic[P]):
     """Backtracking: shrink the step until the loss falls by `share` of what its slope promises.
 
     Half of the promise keeps the steps close to the gradient-flow path. In front of a kink where the loss turns upwards
-    only ever smaller steps keep it, and descent would creep up to the kink and stand still there, where gradient flow
-    slides along it. So a step that promises next to nothing may also rise by the same share of it: it hops to the other
-    side, and on average slides. Narrow networks in low dimension need it, and data of small norm.
+    only ever smaller steps achieve it, and descent would creep up to the kink and stop there, whereas gradient flow
+    slides along it. So where a step promises next to nothing, the loss may also rise by the same share of it: the step
+    hops to the other side, and on average descent slides. Narrow networks in low dimension and data of small norm need
+    this.
 
-    No step promises more than `bold` in ln loss, plus `bolder` of the ln loss there is: from small weights, or with few
-    samples, the loss falls ever faster and a longer step is soon accepted, but it would leap over the part of the path
-    on which the samples' margins even out.
+    No step may promise more than `bold` in ln loss, plus `bolder` times the current |ln loss|: from small weights, or
+    with few samples, the loss falls ever faster and a longer step would be accepted, but it would skip the part of the
+    path on which the samples' margins even out.
     """
 
     share: float = 0.5

@@ -1,7 +1,7 @@
-"""Stochastic gradient descent and its kin, on mini-batches: one loop for every network that is not trained by flow.
+"""Stochastic gradient descent and its variants, on mini-batches: one loop for all networks not trained by flow.
 
-Many networks of one shape train side by side, each with its own seed, dataset and hyper-parameters, none aware of the
-others: a product of matrices for one of them is too small to keep a core busy, let alone a GPU.
+Many networks of one shape train side by side, each with its own seed, dataset and hyper-parameters, independent of
+the others: a product of matrices for one of them is too small to keep a core busy, let alone a GPU.
 The data are on the device as a whole and a batch is cut from them by index.
 """
 
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from brittle.core.rng import rng
 from brittle.nets.family import Family, Loss
-from brittle.rng import rng
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What they have in common."""
+class SgdPlan:
+    """The settings that all of these networks share."""
 
     epochs: int  # at most
     batch: int = 256
@@ -89,7 +89,7 @@ def adam(at: Step, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e
 
 
 def rmsprop(at: Step, alpha: float = 0.99, epsilon: float = 1e-8) -> None:
-    """Tieleman & Hinton 2012, as PyTorch has it."""
+    """Tieleman & Hinton 2012, as in PyTorch."""
     v = at.memory[1]
     v.mul_(alpha).addcmul_(at.g, at.g, value=1 - alpha)
     at.theta.addcmul_(at.g / v.sqrt().add_(epsilon), at.lr, value=-1)
@@ -100,13 +100,13 @@ OPTIMISERS: dict[str, Callable[[Step], None]] = {"sgd": sgd, "adam": adam, "rmsp
 
 @dataclass(kw_only=True)
 class SgdState:
-    """Between two epochs: saved and restored, training goes on as if it had never stopped."""
+    """The state between two epochs, which can be saved and restored to resume exactly."""
 
     theta: Tensor  # (s, p)
     memory1: Tensor  # (s, p) of the optimiser
     memory2: Tensor
     best: Tensor  # (s, p) the weights that did best on the validation set
-    best_accuracy: Tensor  # (s,) there; -1 before the first look
+    best_accuracy: Tensor  # (s,) with these weights; -1 before the first validation
     losses: Tensor  # (epochs so far, s) averaged over each epoch; NaN once a network is done
     done: Tensor  # (s,) bool
 
@@ -117,7 +117,7 @@ class SgdState:
     def restore(cls, arrays: dict[str, np.ndarray], device: torch.device) -> SgdState:
         return cls(
             **{name: torch.tensor(array, device=device) for name, array in arrays.items()}
-        )  # copies: training writes
+        )  # copies, because training writes to them
 
     @classmethod
     def start(cls, theta: Tensor) -> SgdState:
@@ -147,7 +147,7 @@ def train(
     members: Sequence[Member],
     x: Tensor,  # (datasets, n, d)
     y: Tensor,  # (datasets, n), ±1
-    plan: Plan,
+    plan: SgdPlan,
     *,
     validation: tuple[Tensor, Tensor] | None = None,  # (datasets, n', d), (datasets, n')
     perturb: Callable[[Tensor], Perturb] | None = None,
@@ -157,7 +157,7 @@ def train(
     """Train until every network has reached the target loss, or for `plan.epochs`.
 
     With a validation set, `best` in the state returned holds the weights that did best on it, at the end of some epoch.
-    perturb: given the indices of the networks that still train, adversarial training's attack on a batch of theirs.
+    perturb: from the indices of the networks that still train to adversarial training's attack on their batches.
     """
     state = state or SgdState.start(initial(family, members).to(x.device))
     batch = min(plan.batch, x.shape[1])
@@ -170,7 +170,7 @@ def train(
         row = torch.full_like(state.best_accuracy, torch.nan)
         row[active] = losses
         state.losses = torch.cat([state.losses, row[None]])
-        state.done[active] = (losses < plan.target) | losses.isinf()  # reached, or lost
+        state.done[active] = (losses < plan.target) | losses.isinf()  # target reached, or diverged
         if validation is not None:
             _validate(family, members, validation, state, active, plan.enough)
     watch(state)
@@ -184,15 +184,15 @@ def _epoch(
     members: Sequence[Member],
     x: Tensor,
     y: Tensor,
-    plan: Plan,
+    plan: SgdPlan,
     batch: int,
     state: SgdState,
     active: Tensor,
     perturb: Callable[[Tensor], Perturb] | None,
 ) -> Tensor:
-    """One pass over the data, for the networks that still train; the mean loss of each."""  # (a,)
+    """One pass over the data, for the networks that still train; return the mean loss of each."""  # (a,)
     epoch, n = len(state.losses), x.shape[1]
-    updates = n // batch  # what is left over is another in each epoch
+    updates = n // batch  # the samples left over differ from epoch to epoch
     lrs, momenta, decays = (
         torch.tensor([getattr(member, name) for member in members], dtype=x.dtype, device=x.device)[:, None]
         for name in ("lr", "momentum", "weight_decay")
@@ -226,14 +226,14 @@ def _epoch(
         if decayed:
             at.g.addcmul_(at.theta, decays)
         update(at)
-    lost = ~(total.isfinite() & at.theta.isfinite().all(1))  # keeps the last weights that were numbers
+    lost = ~(total.isfinite() & at.theta.isfinite().all(1))  # these keep their last finite weights
     state.theta[active] = torch.where(lost[:, None], state.theta[active], at.theta)
     state.memory1[active], state.memory2[active] = at.memory
     return (total / updates).masked_fill(lost, torch.inf)
 
 
 class _Dropout:
-    """What is kept of the hidden layers of each network, times 1/(1 - p), from a stream of the network's own."""
+    """Masks of what is kept of each network's hidden layers, times 1/(1 - p), from its own random stream."""
 
     def __init__(self, family: Family, rngs: list[np.random.Generator], batch: int, device: torch.device) -> None:
         self.keep, self.hidden, self.batch, self.device = 1 - family.dropout, family.hidden, batch, device

@@ -43,7 +43,7 @@ def with_bias(x: Tensor) -> Tensor:
 
 
 def joined(net: TwoLayer) -> Tensor:
-    """w̃ᵀ, one column a neuron."""  # (s, d + 1, k)
+    """w̃ᵀ, one column per neuron."""  # (s, d + 1, k)
     return torch.cat([net.w, net.b.unsqueeze(2)], dim=2).transpose(1, 2).contiguous()
 
 

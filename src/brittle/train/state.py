@@ -16,7 +16,7 @@ class NotReached(Exception):
 
 @dataclass(kw_only=True)
 class State:
-    """Saved and restored, training goes on as if it had never stopped."""
+    """The state of training, which can be saved and restored to resume exactly."""
 
     ln_loss: Tensor  # (s,) of each network now
     history: list[Tensor]  # and before each step so far, each (s,)
@@ -35,10 +35,10 @@ class State:
         return cls(**tensors | {"history": list(tensors["history"])})
 
     def unfinished(self, ln_target: float, max_steps: int) -> Tensor:
-        """Which networks have yet to reach the target; out of steps, or of the range of floats, is out of luck."""
+        """Which networks have yet to reach the target; raise NotReached after max_steps, or if a loss is NaN."""
         if bool(self.ln_loss.isnan().any()):
             raise NotReached(
-                f"a loss that is not a number after {len(self.history)} steps, target ln loss {ln_target:.4g}"
+                f"a loss that is not a number (NaN) after {len(self.history)} steps, target ln loss {ln_target:.4g}"
             )
         active = self.ln_loss > ln_target  # (s,) bool
         if len(self.history) >= max_steps and bool(active.any()):

@@ -1,4 +1,4 @@
-"""A world as every remedy and every probe sees it: samples with two labels, and what is known of them beforehand."""
+"""A world as every remedy and every probe sees it: samples with two labels, and what is known about them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from brittle.plugins import Plugin
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """Training and test samples. Where labels cannot be foreseen (random ones), test on the training samples."""
+    """Training and test samples. Where labels cannot be predicted (random ones), test on the training samples."""
 
     x: Tensor  # (n, d)
     y: Tensor  # (n,) ±1
     x_test: Tensor  # (t, d)
     y_test: Tensor  # (t,)
-    radius: float  # l2, at which robust accuracy is stated
+    radius: float  # l2, at which robust accuracy is measured
     simple: Tensor | None = (
-        None  # S, the simplest feature that tells the label: orthonormal rows (s, d), or a mask (d,)
+        None  # S, the simplest feature that predicts the label: orthonormal rows (s, d), or a mask (d,)
     )
-    simple_is: str = ""  # in words
+    simple_is: str = ""  # S in words
     basis: Tensor | None = None  # (d, D) columns: the features that neurons and perturbations are mixtures of
     best: str = ""  # the best classifier that is known, in words …
     best_robust: float = math.nan  # … and the share of the test samples that it provably keeps within the radius
@@ -35,7 +35,7 @@ class World:
         return self.shape or (self.x.shape[1],)
 
     def on_simple(self, v: Tensor) -> Tensor:
-        """The part of vectors that is in S."""  # (n, d) -> (n, d)
+        """The component of vectors in S."""  # (n, d) -> (n, d)
         return v * self.simple if self.simple.ndim == 1 else v @ self.simple.T @ self.simple
 
     def to(self, where: torch.device) -> World:
@@ -44,7 +44,7 @@ class World:
 
 
 def checked(world: object, source: Plugin) -> World:
-    """The world, if its parts fit together; else one line that says which does not."""
+    """The world, if its parts fit together; otherwise BadInput with one line that says which does not."""
     if not isinstance(world, World):
         raise source.wrong(f"must return a brittle.worlds.common.World, not {type(world).__name__}")
     d = world.x.shape[1] if isinstance(world.x, Tensor) and world.x.ndim == 2 else 0
@@ -76,7 +76,7 @@ def _real(tensor: object) -> bool:
 
 
 def _is_simple(simple: object, d: int) -> bool:
-    """A mask of booleans, not all of them false, or orthonormal rows."""
+    """Whether it is a mask of booleans, not all of them false, or orthonormal rows."""
     if isinstance(simple, Tensor) and simple.dtype == torch.bool:
         return simple.shape == (d,) and bool(simple.any())
     if not _real(simple) or simple.ndim != 2 or simple.shape[1] != d or len(simple) == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from brittle.rng import normal32
+from brittle.core.rng import normal32
 
 
 def sample(d: int, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

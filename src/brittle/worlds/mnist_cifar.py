@@ -1,8 +1,8 @@
-"""MNIST-CIFAR (SB §3.1): a digit above a picture, and both know the label.
+"""MNIST-CIFAR (SB §3.1): a digit above a picture, each of which determines the label.
 
 A world is named by its classes: `0-1-automobile-truck` has digit 0 above an automobile as label -1 and digit 1 above a
-truck as +1. A sample is a pair of numbers, its digit's and its picture's: the features S and Sᶜ of the other worlds,
-which can be exchanged one by one.
+truck as +1. A sample is a pair of indices, of its digit and its picture: the features S and Sᶜ of the other worlds,
+which can be exchanged one at a time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from brittle.params.images import CLASSES
+from brittle.worlds.classes import CLASSES
 
 LETTERS = {"0-1-automobile-truck": "A", "1-4-automobile-truck": "B", "0-1-airplane-ship": "C"}  # SB's appendix B
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """What samples are put together from."""
+    """The digits and pictures that samples are composed of."""
 
     digits: Tensor  # (a, 28, 28) uint8
     pictures: Tensor  # (b, 32, 32, 3) uint8
@@ -34,7 +34,7 @@ class Blocks:
 
 
 def classes(name: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The two digits and the numbers of the two classes of pictures, of label -1 and of label +1."""
+    """The two digits and the indices of the two classes of pictures, for label -1 and label +1."""
     low, high, *pictures = name.split("-")
     return (int(low), int(high)), (CLASSES.index(pictures[0]), CLASSES.index(pictures[1]))
 
@@ -42,9 +42,9 @@ def classes(name: str) -> tuple[tuple[int, int], tuple[int, int]]:
 def draw(
     name: str, digit_labels: np.ndarray, picture_labels: np.ndarray, n: int, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """n pairs in random order, half of either label, and the labels -1 and +1.
+    """n pairs in random order, half of each label, and the labels -1 and +1.
 
-    Within a label digits and pictures are paired at random; each serves again only when all others of its class have.
+    Within a label digits and pictures are paired at random; none is reused before all others of its class are used.
     """  # -> (n, 2) float, (n,)
     sides = zip((-1.0, 1.0), zip(*classes(name), strict=True), strict=True)
     pairs, labels = [], []

@@ -1,7 +1,7 @@
-"""The synthetic worlds of SB §3.1 and Appendix B, where every coordinate, linear or in slabs, tells the label.
+"""The synthetic worlds of SB §3.1 and Appendix B, where every coordinate, linear or in slabs, predicts the label.
 
 A block is two mixtures of uniform distributions, one for each label. Its coordinate is drawn through the quantile
-function of the label's mixture, so one uniform number a coordinate decides slab, side and position at once, and the
+function of the label's mixture, so one uniform number per coordinate decides slab, side and position at once, and the
 coordinates are independent given the label.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 
 ROWS = 1 << 12  # drawn at a time
 NAMES = "lms-K, noisy-lms-K, ms-K or ms-K-L with K and L among 3, 5, 7"
@@ -27,7 +27,7 @@ class Mixture:
     highs: tuple[float, ...]
 
     def quantile(self, u: np.ndarray) -> np.ndarray:
-        """Where a share u of the mass lies to the left; piecewise linear, with a jump from interval to interval."""
+        """The point with a share u of the mass to its left; piecewise linear, with a jump from interval to interval."""
         starts = np.concatenate([[0.0], np.cumsum(self.shares)[:-1]])
         slopes = np.subtract(self.highs, self.lows) / np.asarray(self.shares)
         offsets = np.asarray(self.lows) - starts * slopes
@@ -39,7 +39,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Block:
-    """One coordinate: its distribution for either label."""
+    """One coordinate: its distribution for each label."""
 
     pieces: int  # of the simplest piecewise-linear classifier with the best accuracy: its complexity
     positive: Mixture
@@ -60,10 +60,10 @@ def linear(gamma: float, b: float, noise: float = 0.0) -> Block:
 
 
 def slab(k: int, gamma: float, b: float) -> Block:
-    """k slabs of width 2B(1-(k-1)γ)/k with gaps of 2γB, their labels alternating, the middle one's negative.
+    """k slabs of width 2B(1-(k-1)γ)/k with gaps of 2γB and alternating labels, the middle one negative.
 
     With these shares both labels have the same variance (k = 5, 7): no linear or quadratic statistic of one
-    coordinate tells them apart. Three slabs leave no choice.
+    coordinate tells them apart. Three slabs leave no choice of shares.
     """
     if not 0 < gamma * (k - 1) < 1:
         raise BadInput(f"gamma = {gamma}: must be > 0 and < 1/{k - 1}, or {k} slabs leave no room for themselves")
@@ -86,7 +86,7 @@ def _mixture(intervals: list[tuple[float, float, float]]) -> Mixture:
 
 
 @dataclass(frozen=True)
-class World:
+class SlabWorld:
     """The first coordinate is `first`, the other d - 1 are independent copies of `rest` (given the label)."""
 
     name: str
@@ -100,10 +100,10 @@ class World:
         return self.first.pieces < self.rest.pieces
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """n samples, unrotated, labels fair and ±1."""  # (n, d) float32, (n,) float32
+        """n unrotated samples with fair labels ±1."""  # (n, d) float32, (n,) float32
         positive = rng.random(n) < 0.5
         x = rng.random((n, self.d), dtype=np.float32)
-        for start in range(0, n, ROWS):  # a block that stays near the core
+        for start in range(0, n, ROWS):  # a block that fits into the cache
             block = slice(start, start + ROWS)
             for rows, first, rest in (
                 (positive[block], self.first.positive, self.rest.positive),
@@ -117,25 +117,25 @@ class World:
         return x, y
 
 
-def world(name: str, d: int, *, gamma: float = 0.1, b: float = 1.0, noise: float = 0.1) -> World:
+def world(name: str, d: int, *, gamma: float = 0.1, b: float = 1.0, noise: float = 0.1) -> SlabWorld:
     """A world by its name: lms-5, noisy-lms-7, ms-5-7, ms-5, …"""
     matched = re.fullmatch(r"(noisy-lms|lms|ms)-([357])(?:-([357]))?", name)
     if matched is None or (matched[1] != "ms" and matched[3]):
         raise BadInput(f"{name}: is not a world; worlds are {NAMES}")
     kind, k = matched[1], int(matched[2])
     if kind == "ms":
-        return World(name, d, slab(k, gamma, b), slab(int(matched[3] or k), gamma, b))
-    return World(name, d, linear(gamma, b, noise if kind == "noisy-lms" else 0.0), slab(k, gamma, b))
+        return SlabWorld(name, d, slab(k, gamma, b), slab(int(matched[3] or k), gamma, b))
+    return SlabWorld(name, d, linear(gamma, b, noise if kind == "noisy-lms" else 0.0), slab(k, gamma, b))
 
 
 def rotation(d: int, rng: np.random.Generator) -> np.ndarray:
-    """A random orthogonal matrix, uniform among all. Row i is the direction in which feature i is seen."""  # (d, d)
+    """A uniformly random orthogonal matrix. Row i is the direction in which feature i appears."""  # (d, d)
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
     return (q * np.sign(np.diag(r))).astype(np.float32)
 
 
 def title(name: str) -> str:
-    """The paper's name of a world."""
+    """The paper's name for a world."""
     kind, _, ks = name.rpartition("lms-") if "lms" in name else ("ms", "", name.removeprefix("ms-"))
     if kind == "ms":
         return f"MS-({ks.replace('-', ', ')})" if "-" in ks else f"MS-{ks}"

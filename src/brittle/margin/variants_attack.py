@@ -1,0 +1,62 @@
+"""Measure the variants, and flip many networks with the one z computed from their data alone."""
+
+from __future__ import annotations
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from brittle.attacks.universal import z_direction
+from brittle.core import store
+from brittle.core.progress import tracked
+from brittle.core.stage import run
+from brittle.margin.params import MarginParams
+from brittle.margin.variants import Variant, headline, transfer
+from brittle.margin.variants_params import VariantsParams
+from brittle.nets.two_layer import shapes, single
+from brittle.probes.margin import MarginProbe, along, probe
+
+BEYOND = 1.5  # z from all samples is followed up to this many times the network's own c
+
+
+class Params(VariantsParams, MarginParams):
+    """The sections on the variants and on the margin."""
+
+
+def main(params: Params) -> None:
+    p, slack = params.variants, params.margin.slack
+    every = headline(p) + transfer(p)
+    axes = {name: axes.replace("s ", f"s{len(v.init_seeds)} ") for v in every for name, axes in _axes(v).items()}
+    nets = store.load_tensors("models/variants.safetensors", axes, d=p.d)
+
+    def measured(variant: Variant, i: int) -> tuple[MarginProbe, Tensor, Tensor]:
+        x, y = (torch.from_numpy(a).double() for a in variant.draw(p, variant.data_seeds[i]))
+        return probe(single(nets, i, f"{variant.name}."), x, y, slack), x, y
+
+    rows = []
+    for variant in tracked(headline(p), "attacking"):
+        for i, seed in enumerate(variant.data_seeds):
+            found, x, _ = measured(variant, i)
+            norm = float(x[found.margin].norm(dim=1).mean())
+            share, count = float(found.margin.double().mean()), int(found.margin.sum())
+            row = {"world": variant.world, "loss": variant.loss, "seed": seed, "d": p.d, "m": p.m, "norm": norm}
+            rows.append(row | {"c": found.c, "c_over_norm": found.c / norm, "on_margin": share, "margin_size": count})
+    store.save_table("plots/variants.csv", pd.DataFrame(rows))
+
+    rows = []
+    for variant in tracked(transfer(p), "transferring"):
+        for i, init in enumerate(variant.init_seeds):
+            found, x, y = measured(variant, i)
+            net, at = single(nets, i, f"{variant.name}."), x.new_tensor([BEYOND * found.c])
+            shared = along(net, x[found.margin], y[found.margin], z_direction(x, y))  # z needs no network
+            row = {"width": variant.width, "loss": variant.loss, "init": init, "own_c": found.c}
+            rows.append(row | {"shared_c": shared.all_at_once(), "flipped": float(shared.flipped(at))})
+    store.save_table("plots/transfer.csv", pd.DataFrame(rows))
+
+
+def _axes(variant: Variant) -> dict[str, str]:
+    return shapes(f"k{variant.width}", prefix=f"{variant.name}.")
+
+
+if __name__ == "__main__":
+    run(main, Params)

@@ -1,0 +1,15 @@
+"""Fetch CIFAR-10."""
+
+from __future__ import annotations
+
+from brittle.core.stage import run
+from brittle.pictures.fetch import fetch
+from brittle.pictures.params import ImagesParams
+
+
+def main(params: ImagesParams) -> None:
+    fetch("cifar10", params.images.root)
+
+
+if __name__ == "__main__":
+    run(main, ImagesParams)
