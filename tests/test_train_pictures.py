@@ -133,7 +133,7 @@ def test_learning_stops_where_the_rate_is_tiny() -> None:
     """A drop after epoch 2 to nearly 0: two epochs learn, the others do not."""
     x, y = data()
     plan, paths = replace(PLAN, momentum=0.0, drops=(2,), factor=1e-12), []
-    train(Tiny(), x, y, plan, 0, each_epoch=lambda progress: paths.append(progress.weights["first.weight"]))
+    train(Tiny(), x, y, plan, 0, each_epoch=lambda now: paths.append(now().weights["first.weight"]))
     moved = [float(np.abs(a - b).max()) for a, b in pairwise([flat(Tiny())["first.weight"], *paths])]
     assert min(moved[:2]) > 1e-3
     assert max(moved[2:]) < 1e-6
@@ -277,13 +277,14 @@ ATTACKS = {
 }
 
 
+def kept_in(found: list[Progress]) -> Callable[[Callable[[], Progress]], None]:
+    return lambda now: found.append(now())
+
+
 def whole(net: nn.Module, plan: ImagePlan, attack: Attacker | None, side: int = SIDE) -> tuple[Weights, list[Progress]]:
     found: list[Progress] = []
 
-    def keep(progress: Progress) -> None:
-        found.append(replace(progress, losses=list(progress.losses)))
-
-    train(net, *data(side=side), plan, 5, attack, each_epoch=keep)
+    train(net, *data(side=side), plan, 5, attack, each_epoch=kept_in(found))
     return flat(net), found
 
 
@@ -296,7 +297,7 @@ def test_stopped_after_any_epoch_training_goes_on_to_the_same_weights(momentum: 
     for state in states:
         net = Tiny()
         seen: list[Progress] = []
-        losses = train(net, *data(), plan, 5, ATTACKS[attack], start=state, each_epoch=seen.append)
+        losses = train(net, *data(), plan, 5, ATTACKS[attack], start=state, each_epoch=kept_in(seen))
         assert equal(flat(net), last)
         assert losses == states[-1].losses
         assert [progress.epoch for progress in seen] == list(range(state.epoch + 1, 5))
@@ -343,7 +344,7 @@ def test_lower_precision_is_near_goes_on_too_and_leaves_weights_in_full(attack: 
 
 def test_a_progress_that_was_kept_stays_as_it_was() -> None:
     found: list[Progress] = []
-    train(Tiny(), *data(), PLAN, 0, each_epoch=found.append)
+    train(Tiny(), *data(), PLAN, 0, each_epoch=lambda now: found.append(now()))
     assert [len(progress.losses) for progress in found] == [1, 2, 3, 4]
     assert len({progress.weights["first.weight"].tobytes() for progress in found}) == 4
     assert len({progress.momenta["first.weight"].tobytes() for progress in found}) == 4
@@ -370,7 +371,7 @@ def test_training_stops_after_the_first_epoch_below_the_target() -> None:
     found: list[Progress] = []
     plan = replace(PLAN, epochs=12, drops=(), target=target)
     net = Tiny()
-    assert train(net, *data(), plan, 0, each_epoch=found.append) == losses[: first + 1]
+    assert train(net, *data(), plan, 0, each_epoch=lambda now: found.append(now())) == losses[: first + 1]
     assert len(found) == first + 1
     again = Tiny()
     assert train(again, *data(), plan, 0, start=found[-1]) == losses[: first + 1]  # and does not go on

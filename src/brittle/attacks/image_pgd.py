@@ -160,6 +160,7 @@ def _strongest(
             if len(left) == 0:
                 return best
             some, truth, radius = x[left], y[left], x.new_full((len(left),), eps)
+            nearest, low = best[left], lowest[left]
             delta = torch.zeros_like(some)
             if start:
                 noise = torch.randn(_rows(some).shape, generator=draws, device=x.device)
@@ -170,13 +171,15 @@ def _strongest(
                 with torch.set_grad_enabled(step < steps):
                     logits = net(some + moved)
                 now = margin(logits.detach(), truth)
-                better = now < lowest[left]
-                best[left[better]], lowest[left[better]] = moved.detach()[better], now[better]
+                better = now < low
+                nearest = torch.where(better[:, None, None, None], moved.detach(), nearest)
+                low = torch.where(better, now, low)
                 if step < steps:
                     (g,) = torch.autograd.grad(loss(logits, truth), moved)
                     length = longest * (1 - step / steps)
                     step_to = ball.project(_rows(moved) - length * ball.normalise(_rows(g)), radius)
                     delta = (some + _pictures(step_to, some)).clamp(0, 1) - some
+            best[left], lowest[left] = nearest, low
     return best
 
 

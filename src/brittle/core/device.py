@@ -13,22 +13,36 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.core import store
 from brittle.core.errors import BadInput
 
 
 def pick(name: str) -> torch.device:
     """The device that `device:` in params.yaml names; `auto` is CUDA if there is one, else the CPU."""
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if torch.cuda.is_available() or _promised() else "cpu"
     if name == "cuda":
         if not torch.cuda.is_available():
+            if promised := _promised():
+                raise BadInput(
+                    f"CUDA_VISIBLE_DEVICES = {promised}: torch finds no such CUDA device; unset it, or device = cpu"
+                )
             raise BadInput("params.yaml: device = cuda: this machine has no CUDA device; use auto or cpu")
         # The operations we use are deterministic on the CPU; CUDA has to be told, before cuBLAS starts.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # a safeguard that writes every new tensor twice
+    # Products and convolutions in float32, not in TF32, which keeps ten bits of each factor.
     torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    store.computed_on(f"cuda, {torch.cuda.get_device_name()}" if name == "cuda" else "")
     return torch.device(name)
+
+
+def _promised() -> str:
+    """The GPU that was given to this process by name, perhaps in vain: then `auto` must not mean the CPU."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    return named if named.isdecimal() or named.startswith(("GPU-", "MIG-")) else ""
 
 
 # The products and convolutions of a training step, in bfloat16.
@@ -54,7 +68,8 @@ def check_bfloat16(where: torch.device) -> None:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether Python, the CPU's allocator or CUDA's says so. (Other CUDA errors speak of memory, too.)"""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+    words = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or any(each in str(error) for each in words)
 
 
 def sqrt(x: Tensor) -> Tensor:

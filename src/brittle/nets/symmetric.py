@@ -88,11 +88,17 @@ class Look:
             values, self.slopes = odd(a, b, sigma)  # (m, n)
             self.scores = values.sum(0)  # (n,)
             return
+        if a.device.type != "cpu":  # the list of those that are on would have to be waited for
+            on = a.abs() > b - REACH * sigma
+            values, slopes = smoothed_relu(a.abs() - b, sigma)
+            self.scores = torch.where(on, values.copysign(a), 0.0).sum(0)
+            self.slopes = torch.where(on, slopes, 0.0)
+            return
         neuron, sample = (a.abs() > b - REACH * sigma).nonzero(as_tuple=True)
         some = a[neuron, sample]
         values, slopes = smoothed_relu(some.abs() - b, sigma)  # (active,); R(-|a| - b) is negligible
         self.scores = a.new_zeros(a.shape[1]).index_add_(0, sample, values.copysign_(some))
-        self.sparse = len(some) < SPARSE * a.numel() and a.device.type == "cpu"
+        self.sparse = len(some) < SPARSE * a.numel()
         if self.sparse:
             counts = torch.bincount(neuron, minlength=a.shape[0])
             self.starts, self.sample, self.slopes = torch.cat([counts.new_zeros(1), counts.cumsum(0)]), sample, slopes

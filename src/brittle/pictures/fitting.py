@@ -68,10 +68,10 @@ def fit(
         count += 1
         bar.reach(before + effort(plan, len(x), attack) * count / (plan.epochs * batches))
 
-    def each_epoch(progress: Progress) -> None:
+    def each_epoch(now: Callable[[], Progress]) -> None:
         seen.append(look(net))
         if checkpoint.due():
-            save(progress)
+            save(now())
 
     def save(progress: Progress) -> None:
         arrays = {f"weights.{name}": array for name, array in progress.weights.items()}

@@ -12,6 +12,7 @@ def density(delta: Tensor, dictionary: Tensor) -> dict[str, float]:
     """  # (n, d), (d, D)
     coefficients = delta @ dictionary
     energy = coefficients.square().sort(dim=1, descending=True).values
-    share = energy.cumsum(1) / energy.sum(1, keepdim=True).clamp(min=1e-30)
+    # On the CPU: there is no cumulative sum of floats on CUDA that gives the same bytes each time.
+    share = energy.cpu().cumsum(1).to(energy) / energy.sum(1, keepdim=True).clamp(min=1e-30)
     spread = coefficients.abs().sum(1) / coefficients.norm(dim=1).clamp(min=1e-30)
     return {"l1_l2": float(spread.median()), "words": float(((share < 0.9).sum(1) + 1).double().median())}

@@ -17,7 +17,7 @@ from brittle.nets.two_layer import TwoLayer
 from brittle.train.losses import ln_loss, relu_backward
 from brittle.train.search import Armijo, Search
 from brittle.train.spaces import Space, cheapest
-from brittle.train.state import NotReached, State
+from brittle.train.state import NotReached, State, standing
 
 REFRESH = 100  # steps after which the preactivations are recomputed from θ, against accumulated rounding errors
 
@@ -87,6 +87,32 @@ class Momentum:
         return (age / (age + 3)).clamp(max=self.cap)
 
 
+class Judge:
+    """What a step decides, read in one go together with whether its search has ended: a GPU is waited for once a trial.
+
+    Where momentum made the loss rise, or no step was found, the network stays where it was and restarts momentum.
+    """
+
+    back: Tensor  # (s,) bool
+    ln_loss: Tensor  # (s,) after the step
+    some_back: bool
+    lost: bool  # no step descends, even without momentum
+    seen: list[bool]  # `standing` after the step
+
+    def __init__(self, before: Tensor, active: Tensor, beta: Tensor, ln_target: float) -> None:
+        self.before, self.active, self.beta, self.ln_target = before, active, beta, ln_target
+
+    def __call__(self, enough: Tensor, t: Tensor, found: Trial) -> bool:
+        stuck = self.active & (t == 0)
+        self.back = stuck | ((found.ln_loss > self.before) & (self.beta > 0))
+        self.ln_loss = torch.where(self.back, self.before, found.ln_loss)
+        decided = torch.stack([enough.all(), self.back.any(), (stuck & (self.beta == 0)).any()])
+        ended, self.some_back, self.lost, *self.seen = torch.cat(
+            [decided, standing(self.ln_loss, self.ln_target)]
+        ).tolist()
+        return ended
+
+
 BACKTRACKING: Search[Trial] = Armijo()
 
 
@@ -129,26 +155,24 @@ def train(
     if state is None:
         state = _start(Place(space.origin, space.preactivations(space.origin), net.v), evaluate)
 
+    seen: list[bool] | None = None
     while True:
         watch(state)
-        active = state.unfinished(ln_target, max_steps)
-        if not bool(active.any()):
+        active = state.unfinished(ln_target, max_steps, seen)
+        if active is None:
             return space.network(state.theta, state.v), state
 
         here = Place(state.theta, state.a, state.v)
         beta = torch.where(active, look_ahead.weight(state.age), 0.0)
         ahead = here.plus(Place(state.theta_step, state.a_step, state.v_step), beta)
         ln, direction, slope = steepest(ahead)
-        t, next_t, found = search(partial(trial, ahead, direction), ln, slope, torch.where(active, state.t, 0.0))
-        there, ln = found.place, found.ln_loss
-
-        # Where momentum made the loss rise, or no step was found, stay and restart momentum.
-        stuck = active & (t == 0)
-        if bool((stuck & (beta == 0)).any()):
+        judge = Judge(state.ln_loss, active, beta, ln_target)
+        first = torch.where(active, state.t, 0.0)
+        _, next_t, found = search(partial(trial, ahead, direction), ln, slope, first, judge)
+        if judge.lost:
             raise NotReached(f"ln loss {state.ln_loss.max():.4g}, where no step descends, target {ln_target:.4g}")
-        back = stuck | ((ln > state.ln_loss) & (beta > 0))
-        if bool(back.any()):
-            there, ln = there.where(~back, here), torch.where(back, state.ln_loss, ln)
+        back, ln, seen = judge.back, judge.ln_loss, judge.seen
+        there = found.place.where(~back, here) if judge.some_back else found.place
 
         step = there.minus(here)
         state.history.append(state.ln_loss)
@@ -158,7 +182,7 @@ def train(
         state.t = torch.where(active, next_t, state.t)
         if len(state.history) % REFRESH == 0:
             state.a = space.preactivations(state.theta)
-            state.ln_loss = evaluate(Place(state.theta, state.a, state.v))[0]
+            state.ln_loss, seen = evaluate(Place(state.theta, state.a, state.v))[0], None
 
 
 def _start(place: Place, evaluate: Callable[[Place], tuple[Tensor, ...]]) -> FlowState:

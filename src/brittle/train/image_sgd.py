@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -78,11 +79,14 @@ def train(
     seed: int,
     attack: Attack | None = None,
     start: Progress | None = None,
-    each_epoch: Callable[[Progress], None] = lambda progress: None,
+    each_epoch: Callable[[Callable[[], Progress]], None] = lambda now: None,
     each_batch: Callable[[], None] = lambda: None,
     purpose: str = "",
 ) -> list[float]:
-    """Train the network in place; return the mean loss of every epoch. Each `purpose` has its own random numbers."""
+    """Train the network in place; return the mean loss of every epoch. Each `purpose` has its own random numbers.
+
+    each_epoch: may ask for the state that training can be resumed from; only then is it copied from the device.
+    """
     learning = {name: p for name, p in net.named_parameters() if p.requires_grad}
     fused = {"fused": True} if x.device.type == "cuda" else {}
     optimiser = torch.optim.SGD(learning.values(), plan.lr, plan.momentum, weight_decay=plan.weight_decay, **fused)
@@ -93,7 +97,8 @@ def train(
         restore(net, start.weights)
         for name, p in learning.items():
             if name in start.momenta:
-                optimiser.state[p]["momentum_buffer"] = torch.from_numpy(start.momenta[name]).to(p.device).clone()
+                # In the layout of its weights (channels last), as training leaves it: fused SGD takes no other.
+                optimiser.state[p]["momentum_buffer"] = torch.empty_like(p).copy_(torch.from_numpy(start.momenta[name]))
 
     def done() -> bool:
         """Whether the loss is below the target, at the attack's full radius."""
@@ -108,15 +113,21 @@ def train(
         draws = rng(seed, f"{purpose}epoch {epoch}")
         with torch.random.fork_rng():  # dropout's random numbers come from the epoch, too
             losses.append(_epoch(quick, x, y, plan, draws, epoch, attack, optimiser, each_batch))
-        momenta = {
-            name: state["momentum_buffer"].cpu().numpy().copy()
-            for name, p in learning.items()
-            if (state := optimiser.state[p]).get("momentum_buffer") is not None
-        }
-        each_epoch(Progress(epoch + 1, flat(net), momenta, list(losses)))
+        each_epoch(partial(_progress, net, learning, optimiser, list(losses)))
         if not np.isfinite(losses[-1]) or done():
             break
     return losses
+
+
+def _progress(
+    net: nn.Module, learning: dict[str, nn.Parameter], optimiser: torch.optim.Optimizer, losses: list[float]
+) -> Progress:
+    momenta = {
+        name: state["momentum_buffer"].cpu().numpy().copy()
+        for name, p in learning.items()
+        if (state := optimiser.state[p]).get("momentum_buffer") is not None
+    }
+    return Progress(len(losses), flat(net), momenta, losses)
 
 
 def _epoch(

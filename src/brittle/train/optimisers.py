@@ -235,8 +235,8 @@ def train(
 
     while True:
         watch(state)
-        active = state.unfinished(ln_target, max_steps)[:, None]
-        if not bool(active.any()):
+        active = state.unfinished(ln_target, max_steps)
+        if active is None:
             return net.like(state.theta), state
         here = Here(
             n=len(state.history) + 1,
@@ -249,7 +249,7 @@ def train(
         move = optimiser.rule(here)
         eta = optimiser.clock(state.theta, move)
         state.history.append(state.ln_loss)
-        state.theta = torch.where(active, state.theta - eta * move.direction, state.theta)
+        state.theta = torch.where(active[:, None], state.theta - eta * move.direction, state.theta)
         state.memory1, state.memory2 = move.memory
         state.ln_loss, state.g = evaluate(state.theta)
 

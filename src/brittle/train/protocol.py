@@ -53,7 +53,7 @@ def train(
     while True:
         watch(state)
         active = state.unfinished(ln_target, max_steps)
-        if not bool(active.any()):
+        if active is None:
             return split(state.w, state.v), state
         n = len(state.history)
         rows = slice(None) if full else _batch(m, batch, n).to(x.device)

@@ -6,8 +6,10 @@ is constant and the mixtures form (§6.2). Adversarial training continues from t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +18,8 @@ from torch import Tensor
 from brittle.core.rng import rng
 from brittle.nets.symmetric import REACH, Symmetric
 from brittle.worlds.sparse_coding import SparseCoding
+
+T = TypeVar("T")
 
 BLOCK = 16  # batches drawn at a time
 LOOKED = 4096  # samples; a neuron that is off on all of them is taken to be dead
@@ -72,6 +76,7 @@ class Training:
 
     def keep(self, neurons: Tensor) -> None:
         """Keep only these neurons from here on."""  # (m,) bool
+        neurons = neurons.nonzero()[:, 0]
         self.w, self.start, self.velocity = self.w[neurons], self.start[neurons], self.velocity[neurons]
 
 
@@ -88,16 +93,26 @@ def run(
 
     `watch` sees the state between blocks of steps.
     """
-    while state.step < stretch.steps:
+    where = state.w.device
+    sizes = [min(BLOCK, stretch.steps - first) * stretch.batch for first in range(state.step, stretch.steps, BLOCK)]
+    streams = [rng(seed, f"{stream} {first}") for first in range(state.step, stretch.steps, BLOCK)]
+    blocks = map(world.draw, sizes, streams)
+    for (x, y), draws in zip(blocks if where.type == "cpu" else ahead(blocks), streams, strict=True):
         watch(state)
-        draws = rng(seed, f"{stream} {state.step}")
-        block = min(BLOCK, stretch.steps - state.step)
-        x, y = (part.split(stretch.batch) for part in drawn(world, block * stretch.batch, draws, state.w.device))
-        for batch in zip(x, y, strict=True):
+        for batch in zip(*(torch.from_numpy(part).to(where).split(stretch.batch) for part in (x, y)), strict=True):
             step(state, *batch, stretch, rules)
         if stretch.prune and (state.step % (BLOCK * stretch.prune) == 0 or state.step == stretch.steps):
-            state.keep(alive(state.net(rules), drawn(world, LOOKED, draws, state.w.device)[0]))
+            state.keep(alive(state.net(rules), drawn(world, LOOKED, draws, where)[0]))
     watch(state)
+
+
+def ahead(blocks: Iterator[T]) -> Iterator[T]:
+    """The same blocks, each made by another thread while the one before is used: the host draws, the GPU trains."""
+    with ThreadPoolExecutor(1) as other:
+        coming = other.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = other.submit(next, blocks, None)
+            yield block
 
 
 def drawn(

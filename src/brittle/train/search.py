@@ -17,12 +17,21 @@ class HasLoss(Protocol):
 P = TypeVar("P", bound=HasLoss)
 
 
+# Which networks have gone down enough, the steps tried, where they lead -> whether all have. This is where the search
+# waits for a GPU, so whoever calls it may read there, in the same transfer, whatever else it wants to know of the step.
+Look = Callable[[Tensor, Tensor, P], bool]
+
+
 class Search(Protocol[P]):
     """Any rule for the length of a step."""
 
     def __call__(
-        self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor
+        self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor, look: Look[P]
     ) -> tuple[Tensor, Tensor, P]: ...
+
+
+def all_enough(enough: Tensor, t: Tensor, point: object) -> bool:
+    return bool(enough.all())
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,12 @@ class Armijo(Generic[P]):
     most: int = 60
 
     def __call__(
-        self, along: Callable[[Tensor], P], ln_loss: Tensor, slope: Tensor, t: Tensor
+        self,
+        along: Callable[[Tensor], P],
+        ln_loss: Tensor,
+        slope: Tensor,
+        t: Tensor,
+        look: Look[P] = all_enough,
     ) -> tuple[Tensor, Tensor, P]:
         """The step taken by each network, the step to try next time, and the point that the step taken leads to.
 
@@ -61,8 +75,10 @@ class Armijo(Generic[P]):
             point = along(t)
             promise = t * slope
             enough = point.ln_loss <= ln_loss + self.share * torch.where(promise < self.little, promise, -promise)
-            if bool(enough.all()):
+            if look(enough, t, point):
                 return t, t * self.grow, point
             t = torch.where(enough, t, t * self.shrink)
         t = torch.where(enough, t, 0.0)
-        return t, torch.where(enough, t * self.grow, first), along(t)
+        point = along(t)
+        look(enough, t, point)
+        return t, torch.where(enough, t * self.grow, first), point

@@ -163,16 +163,17 @@ def train(
     batch = min(plan.batch, x.shape[1])
     while len(state.losses) < plan.epochs:
         watch(state)
-        active = (~state.done).nonzero()[:, 0]
-        if len(active) == 0:
+        left = [i for i, done in enumerate(state.done.tolist()) if not done]
+        if not left:
             break
-        losses = _epoch(family, [members[i] for i in active], x, y, plan, batch, state, active, perturb)
+        active = torch.tensor(left, device=x.device)
+        losses = _epoch(family, [members[i] for i in left], x, y, plan, batch, state, active, perturb)
         row = torch.full_like(state.best_accuracy, torch.nan)
         row[active] = losses
         state.losses = torch.cat([state.losses, row[None]])
         state.done[active] = (losses < plan.target) | losses.isinf()  # target reached, or diverged
         if validation is not None:
-            _validate(family, members, validation, state, active, plan.enough)
+            _validate(family, members, validation, state, left, plan.enough)
     watch(state)
     if validation is None:
         state.best = state.theta
@@ -258,13 +259,14 @@ def _validate(
     members: Sequence[Member],
     validation: tuple[Tensor, Tensor],
     state: SgdState,
-    active: Tensor,
+    active: list[int],
     enough: float,
 ) -> None:
     x, y = validation
-    for i in active.tolist():
+    for i in active:
         data = members[i].data
         right = (family(state.theta[i : i + 1], x[data : data + 1]) * y[data] > 0).float().mean()
-        if right > state.best_accuracy[i]:
-            state.best_accuracy[i], state.best[i] = right, state.theta[i]
+        better = right > state.best_accuracy[i]
+        state.best_accuracy[i] = torch.where(better, right, state.best_accuracy[i])
+        state.best[i] = torch.where(better, state.theta[i], state.best[i])
         state.done[i] |= right >= enough

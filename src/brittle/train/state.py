@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -12,6 +13,11 @@ from torch import Tensor
 
 class NotReached(Exception):
     """Training stopped short of its target."""
+
+
+def standing(ln_loss: Tensor, ln_target: float) -> Tensor:
+    """Whether any loss is NaN, and whether any is above its target: both at once, because to read means to wait."""
+    return torch.stack([ln_loss.isnan().any(), (ln_loss > ln_target).any()])  # (s,) -> (2,)
 
 
 @dataclass(kw_only=True)
@@ -34,13 +40,17 @@ class State:
         tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
         return cls(**tensors | {"history": list(tensors["history"])})
 
-    def unfinished(self, ln_target: float, max_steps: int) -> Tensor:
-        """Which networks have yet to reach the target; raise NotReached after max_steps, or if a loss is NaN."""
-        if bool(self.ln_loss.isnan().any()):
+    def unfinished(self, ln_target: float, max_steps: int, seen: Sequence[bool] | None = None) -> Tensor | None:
+        """Which networks have yet to reach the target; None if all have.
+
+        Raise NotReached after max_steps, or if a loss is NaN.
+        seen: what `standing` says of `ln_loss`, where it has been read already.
+        """
+        lost, some = standing(self.ln_loss, ln_target).tolist() if seen is None else seen
+        if lost:
             raise NotReached(
                 f"a loss that is not a number (NaN) after {len(self.history)} steps, target ln loss {ln_target:.4g}"
             )
-        active = self.ln_loss > ln_target  # (s,) bool
-        if len(self.history) >= max_steps and bool(active.any()):
+        if len(self.history) >= max_steps and some:
             raise NotReached(f"ln loss {self.ln_loss.max():.4g} after {max_steps} steps, target {ln_target:.4g}")
-        return active
+        return self.ln_loss > ln_target if some else None  # (s,) bool

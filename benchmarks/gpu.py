@@ -1,0 +1,208 @@
+"""What each training loop asks of a GPU, counted on a pretended one, and how long a step would take on three real ones.
+
+    python benchmarks/gpu.py           # some 2 minutes on 2 cores
+    python benchmarks/gpu.py --tiny    # small networks
+
+Nothing here is a measured time: no GPU is used. Counted are, for one step, the operators launched, how often the
+program waits for the device, the bytes that each operator reads and writes, and its additions and multiplications. The
+predicted time of a step is the longer of two: the host's, 5 µs a launch and 15 µs a wait, and the device's, each
+operator at the speed of the memory or of the arithmetic, whichever takes longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
+
+# isort: split
+import numpy as np
+import torch
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from bars import bar
+from brittle.attacks.fgm import Attack
+from brittle.attacks.image_pgd import Attacker, strongest
+from brittle.core import device
+from brittle.core.rng import rng
+from brittle.nets import symmetric
+from brittle.nets.alexnet import AlexNet
+from brittle.nets.fcn import Fcn
+from brittle.nets.two_layer import initial
+from brittle.train import flow, image_sgd, protocol, purify, sgd
+from brittle.train.image_sgd import ImagePlan
+from brittle.train.state import NotReached
+from brittle.worlds import sphere
+from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
+from command import Command
+from pretend_cuda import COMPILER, pretended
+
+LAUNCH, WAIT = 5e-6, 15e-6  # seconds of the host, assumed
+GPUS = {
+    "T4": (320e9, 8.1e12),
+    "A100": (1555e9, 19.5e12),
+    "H100": (3350e9, 67e12),
+}  # bytes and float32 operations a second
+
+
+@dataclass(frozen=True)
+class Size:
+    m: int  # samples and dimension of the margin
+    width: int
+    nets: int  # side by side
+    steps: int  # counted, after as many
+    batch: int
+    d: int  # of the sparse world
+    pictures: int  # in a batch
+
+
+FULL = Size(m=100, width=1000, nets=5, steps=40, batch=256, d=256, pictures=64)
+TINY = Size(m=10, width=20, nets=2, steps=10, batch=8, d=16, pictures=4)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one step asks for."""
+
+    launches: float
+    waits: float
+    trials: float  # of step sizes, by flow
+    kernels: list[tuple[float, float]]  # bytes and operations of every launch of the counted steps
+    steps: int
+
+    def seconds(self, memory: float, arithmetic: float) -> tuple[float, str]:
+        """The predicted time of a step, and what bounds it."""
+        host = LAUNCH * self.launches + WAIT * self.waits
+        moving = sum(b / memory for b, ops in self.kernels if b / memory >= ops / arithmetic) / self.steps
+        computing = sum(ops / arithmetic for b, ops in self.kernels if b / memory < ops / arithmetic) / self.steps
+        if host >= moving + computing:
+            return host, "launches"
+        return moving + computing, "memory" if moving > computing else "arithmetic"
+
+
+def count(run: Callable[[int], None], steps: int) -> Counted:
+    """Count what the second half of 2 · steps steps asks for: all of them, less the first half."""
+    found = []
+    for n in (steps, 2 * steps):
+        with pretended() as counting:
+            counting.kernels = []
+            device.pick("cuda")
+            run(n)
+        found.append((counting.launches.total(), counting.waits.total(), trials.total(), counting.kernels))
+    device.pick("cpu")
+    (*few, first), (*many, kernels) = found
+    each = [(late - early) / steps for early, late in zip(few, many, strict=True)]
+    return Counted(*each, kernels[len(first) :], steps)
+
+
+trials: Counter[str] = Counter()  # of step sizes, by the flow that ran last
+
+
+# --- The loops: each a function that takes n steps on the device
+
+
+def by_flow(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
+    def margin(train: Callable[..., object], nets: int, n: int, **how: float) -> None:
+        drawn = [sphere.sample(size.m, size.m, rng(seed, "benchmark data")) for seed in range(nets)]
+        x, y = (torch.from_numpy(np.stack(part)).float().to("cuda") for part in zip(*drawn, strict=True))
+        net = initial(size.m, size.width, 1.0, [rng(seed, "benchmark init") for seed in range(nets)])
+        trials.clear()
+        with contextlib.suppress(NotReached):  # expected: only the first steps are counted
+            train(x, y, net.to(torch.device("cuda")), loss="exponential", ln_target=-1e9, max_steps=n, **how)
+
+    def search(along: Callable[[torch.Tensor], flow.Trial], *rest: object) -> tuple[torch.Tensor, torch.Tensor, object]:
+        return flow.BACKTRACKING(lambda t: trials.update(tried=1) or along(t), *rest)
+
+    for nets in (1, size.nets):
+        yield (
+            f"flow, networks: {nets}",
+            lambda n, nets=nets: margin(flow.train, nets, n, momentum=0.7, search=search),
+            size.steps,
+        )
+    slow = {"batch": 5000, "lr": 1e-5, "growth": 1.1, "every": 100}
+    yield "protocol", lambda n: margin(protocol.train, size.nets, n, **slow), size.steps
+
+
+def by_sgd(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
+    members = [sgd.Member(seed, momentum=0.9) for seed in range(size.nets)]
+
+    def run(n: int) -> None:
+        x = torch.randn(1, n * size.batch, 50).to("cuda")
+        y = torch.ones(1, n * size.batch).to("cuda")
+        sgd.train(Fcn(50, size.width // 10, 1), members, x, y, sgd.SgdPlan(epochs=1, batch=size.batch))
+
+    yield "sgd (one epoch)", run, size.steps
+
+
+def by_purify(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
+    draws, d = np.random.default_rng(0), size.d
+    world = SparseCoding(orthogonal(d, d, draws), labelling(d, 0.0, draws), k=min(8, d // 4), sigma_x=0.3, margin=1.0)
+    w = symmetric.pure(world.dictionary, world.w_star, 8 * d, 0.5, 3e-3, draws)
+    rules = purify.Rules(momentum=0.9, decay=0.1 / d, rho=0.05)
+    attacks = {"clean": None, "FGM": Attack("l2", 0.3), "PGD of 5": Attack("l2", 0.3, 5)}
+    for name, attack in attacks.items():
+
+        def run(n: int, attack: Attack | None = attack) -> None:
+            state = purify.Training.begin(w.to("cuda"), 0.07)
+            purify.run(state, world, purify.Stretch(n, size.batch, 0.1, attack=attack), rules, 0, "benchmark")
+
+        yield f"purify, {name}", run, 16
+
+
+def by_pictures(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
+    def net() -> torch.nn.Module:
+        return AlexNet().to("cuda", memory_format=torch.channels_last)
+
+    def pictures(n: int) -> tuple[torch.Tensor, torch.Tensor]:
+        x = torch.randint(0, 256, (n, 32, 32, 3), dtype=torch.uint8)
+        return x.to("cuda"), (torch.arange(n) % 10).to("cuda")
+
+    for name, attack in {"clean": None, "PGD of 3": Attacker("l2", 1.0, 3, sigma=0.25)}.items():
+
+        def run(n: int, attack: Attacker | None = attack) -> None:
+            plan = ImagePlan(epochs=1, batch=size.pictures, lr=0.1, momentum=0.9, weight_decay=5e-4)
+            image_sgd.train(net(), *pictures(n * size.pictures), plan, 0, attack)
+
+        yield f"AlexNet, {name} (one epoch)", run, 2
+
+    def attack_them(n: int) -> None:
+        x, _ = pictures(size.pictures)
+        few, target = x.permute(0, 3, 1, 2).float() / 255, net()
+        y = target(few).argmax(1).detach()  # those that it has wrong would be left alone
+        strongest(target, few, y, "l2", 0.5, n, 1, torch.Generator("cuda").manual_seed(0))
+
+    yield "the strongest attack, a step", attack_them, 4
+
+
+# Waits a step; for flow a trial of its search, because another trial costs more than to see whether it is needed.
+BARS = {"flow": 1, "protocol": 1, "purify": 1, "sgd": 0, "AlexNet": 0, "the strongest attack": 0}
+
+
+def main(size: Size) -> None:
+    print(f"{'':<32}{'launches':>9}{'waits':>7}" + "".join(f"{name:>22}" for name in GPUS))
+    for loops in (by_flow, by_sgd, by_purify, by_pictures):
+        for name, run, steps in loops(size):
+            found = count(run, steps)
+            times = [found.seconds(*gpu) for gpu in GPUS.values()]
+            shown = "".join(f"{1e3 * seconds:>10.3f} ms, {bound:<8}" for seconds, bound in times)
+            print(f"{name:<32}{found.launches:>9.1f}{found.waits:>7.2f}  {shown}")
+            most = next(most for begin, most in BARS.items() if name.startswith(begin))
+            each, often = ("trial", found.trials) if name.startswith("flow") else ("step", 1)
+            bar(f"{name}: waits for the device a {each}", found.waits / often, at_most=most, unit="")
+            assert math.isfinite(found.launches)
+
+
+if __name__ == "__main__":
+    chosen = Command(__doc__).parse_args()
+    if COMPILER is None:
+        print("no C++ compiler to pretend a device with: nothing is counted")
+        bar("loops counted", 0, unit="")
+    else:
+        main(TINY if chosen.tiny else FULL)
