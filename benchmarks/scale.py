@@ -9,10 +9,10 @@ Measured: roughly the quick grid, from an empty cache in a fresh copy each time,
 Workers have one thread each, as has the first serial run; the second has as many as `dvc repro` uses, which may round
 differently.
 
-Estimated: a schedule of the pipeline's own graph, with the seconds of docs/paper-scale/grid.csv for the cells that were
-run (on 2 cores), a power law of the cost for those that were not, DVC's own seconds for each stage, and models
-transferred at BANDWIDTH. It is an estimate: nobody has run it on 512 workers. The papers' other experiments were never
-timed at their own scale and are left out.
+Estimated: a schedule of the pipeline's own graph, with the seconds that benchmarks/grid.py predicts for the whole grid
+on 2 cores, shared out by the operations of each cell, DVC's own seconds for each stage, and models transferred at
+BANDWIDTH. It is an estimate: nobody has run it on 512 workers. The papers' other experiments were never timed at their
+own scale and are left out.
 """
 
 from __future__ import annotations
@@ -29,17 +29,16 @@ from typing import Any
 import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
 
 # isort: split
-import numpy as np
-import pandas as pd
 from ruamel.yaml import YAML
 
 import settings
 from bars import bar
+from brittle.evidence.costs import GRID as WHOLE
 from brittle.margin.sweep_params import SweepParams
 from brittle.params import at_scale
 from brittle.scale.estimate import critical_path, makespan
 from command import Command
-from grid import KEYS, PRESET, TABLE, Cell, cells
+from grid import PRESET, Cell, cells
 
 ROOT = Path(__file__).parents[1]
 PIPELINE = "pipelines/margin/dvc.yaml"
@@ -103,14 +102,10 @@ def differences(some: dict[str, Any], others: dict[str, Any]) -> int:
     return sum(some.get(stage) != others.get(stage) for stage in some.keys() | others.keys())
 
 
-def seconds_of(every: list[Cell]) -> tuple[dict[Cell, float], int]:
-    """Seconds of each cell (all seeds), measured or by a power law of the cost; and how many were measured."""
-    table = pd.read_csv(TABLE).drop_duplicates(KEYS)
-    known = dict(zip(table[KEYS].itertuples(index=False, name=None), table["seconds"], strict=True))
-    measured = {cell: known[k] for cell in every if (k := (cell.figure, cell.d, cell.alpha, cell.width)) in known}
-    large = {cell: seconds for cell, seconds in measured.items() if seconds > 1}
-    power, scale = np.polyfit(np.log([cell.cost for cell in large]), np.log(list(large.values())), 1)
-    return {cell: measured.get(cell, float(np.exp(scale) * cell.cost**power)) for cell in every}, len(measured)
+def seconds_of(every: list[Cell]) -> dict[Cell, float]:
+    """Predicted seconds of each cell (all seeds)."""
+    total = sum(cell.cost for cell in every)
+    return {cell: WHOLE * cell.cost / total for cell in every}
 
 
 def schedule(what: str, parts: dict[str, list[Cell]], seconds: dict[Cell, float], networks: int) -> None:
@@ -140,9 +135,9 @@ def schedule(what: str, parts: dict[str, list[Cell]], seconds: dict[Cell, float]
 def estimate() -> None:
     p = at_scale(SweepParams, PRESET, ROOT / "params.yaml")
     every = cells(p)
-    seconds, measured = seconds_of(every)
+    seconds = seconds_of(every)
     networks = len(p.sweep.seeds)
-    print(f"ESTIMATE of the paper's grid: {len(every)} cells of {networks} seeds, {measured} of them timed on 2 cores.")
+    print(f"ESTIMATE of the paper's grid: {len(every)} cells of {networks} seeds.")
     stage = {cell: f"d {cell.d}" if cell.figure == "1a" else f"width {cell.width}" for cell in every}
     parts = {name: [cell for cell in every if stage[cell] == name] for name in stage.values()}
     schedule("a stage for each d and width, as the pipeline has it", parts, seconds, networks)

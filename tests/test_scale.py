@@ -11,107 +11,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
 from brittle.core.errors import BadInput
-from brittle.scale.estimate import critical_path, expected, makespan, tails
+from brittle.scale.cluster import demanded, placed
 from brittle.scale.graph import Pipeline
-from brittle.scale.run import demanded, placed
-from brittle.scale.workers import Wanted, connected
-from conftest import ENV, MODULES, Repo
-from tiny import make_tiny
+from brittle.scale.options import Options
+from brittle.scale.sandbox import Host
+from conftest import ENV, Repo
+from runs import begun, part, results, scale, stages_of, until
 
-SCALE = [sys.executable, "-m", "brittle.scale"]
 HASTE = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}  # before a scheduler that does not answer is given up
 HEADLINE = ["params", "margin_data", "margin_train", "margin_attack", "margin_figures"]
 
 
-def results(repo: Repo) -> dict[str, bytes]:
-    """The lock files and everything that stages make."""
-    files = [path for room in ("data", "models", "metrics", "plots") for path in (repo.path / room).rglob("*")]
-    made = [path for path in files if path.is_file() and path.name != ".gitignore"]
-    locks = [repo.path / "dvc.lock", *repo.path.glob("pipelines/*/dvc.lock")]
-    return {str(path.relative_to(repo.path)): path.read_bytes() for path in (*locks, *made)}
-
-
-def part(made: dict[str, bytes], word: str) -> dict[str, bytes]:
-    return {path: content for path, content in made.items() if word in path}
-
-
-def scale(repo: Repo, *options: str, code: int = 0, timeout: float = 600, **environment: str) -> str:
-    done = subprocess.run(
-        [*SCALE, *options], cwd=repo.path, env=ENV | environment, capture_output=True, text=True, timeout=timeout
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = 120) -> object:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-    return found
-
-
-def stages_of(process: psutil.Process, name: str) -> list[psutil.Process]:
-    """Processes of that stage below this one."""
-    found = []
-    for child in process.children(recursive=True):
-        try:
-            if MODULES[name] in child.cmdline() and "python" in child.cmdline()[0]:
-                found.append(child)
-        except psutil.NoSuchProcess:
-            continue
-    return found
-
-
 @contextmanager
-def begun(repo: Repo, *options: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """`brittle.scale` under way."""
-    with subprocess.Popen(
-        [*SCALE, *options],
-        cwd=repo.path,
-        env=ENV | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_two_workers_leave_the_workspace_as_dvc_repro_does(small: Repo, small_reproduced: Repo, tmp_path: Path) -> None:
-    repo = small.copy(tmp_path / "brittle")
-    out = scale(repo, "--workers", "2")
-    assert "12 of 12 stages" in out  # params was here
-    assert results(repo) == results(small_reproduced)
-    assert "up to date" in repo.run("dvc", "status")
-    assert repo.stages_run("dvc", "repro") == []
-    assert scale(repo) == "Data and pipelines are up to date.\n"
-
-
-@pytest.mark.skipif("BRITTLE_WHOLE" not in os.environ, reason="ten minutes: set BRITTLE_WHOLE=1")
-def test_the_whole_pipeline_on_two_workers_is_that_of_dvc_repro(fresh: Repo, reproduced: Repo, tmp_path: Path) -> None:
-    repo = fresh.copy(tmp_path / "brittle")
-    make_tiny(repo.path)
-    repo.run("dvc", "repro", timeout=3600)
-    assert results(repo) == results(reproduced)
-
-
-@contextmanager
-def machine(scheduler: str, folder: Path, hidden: Path | None, *options: str) -> Iterator[None]:
+def machine(scheduler: str, folder: Path, hidden: Path | None, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Dask worker with folders and a home of its own, that does not see `hidden`, as on another machine."""
     folder.mkdir()
     dask = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--local-directory", str(folder), *options]
@@ -121,7 +41,7 @@ def machine(scheduler: str, folder: Path, hidden: Path | None, *options: str) ->
         [*hide, *dask], cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            yield
+            yield process
         finally:
             process.terminate()
 
@@ -251,75 +171,26 @@ def test_a_worker_killed_in_the_middle_of_a_stage_changes_nothing(
     small: Repo, small_reproduced: Repo, tmp_path: Path
 ) -> None:
     repo = small.copy(tmp_path / "brittle")
-    with begun(repo, "--workers", "2", "margin_figures") as run:
-        whole = psutil.Process(run.pid)
-        (stage,) = until(lambda: stages_of(whole, "margin_train"), "margin_train has not begun")
+    with ExitStack() as ends:
+        address = ends.enter_context(scheduler(tmp_path))
+        folders = (tmp_path / "one", tmp_path / "two")
+        both = [ends.enter_context(machine(address, folder, None, "--nthreads", "1")) for folder in folders]
+        run = ends.enter_context(begun(repo, "--scheduler", address, "margin_figures"))
+
+        def there() -> list[psutil.Process]:
+            return [stage for each in both for stage in stages_of(psutil.Process(each.pid), "margin_train")]
+
+        (stage,) = until(there, "margin_train has not begun")
         # stage < the shell of DVC's command < dvc < the guard < the worker
         worker = next(parent for parent in stage.parents() if "multiprocessing" in " ".join(parent.cmdline()))
         worker.send_signal(signal.SIGKILL)
         until(lambda: not stage.is_running() or stage.status() == psutil.STATUS_ZOMBIE, "the stage outlives its worker")
-        out, _ = run.communicate(timeout=300)
+        out, _ = run.communicate(timeout=600)
     assert run.returncode == 0, out
     made = results(repo)
     assert part(made, "margin") == part(results(small_reproduced), "margin")
     assert not list(repo.path.rglob(".*.tmp"))
     assert repo.stages_run("dvc", "repro", "margin_figures") == []
-
-
-def test_a_lock_file_of_a_machine_that_rounds_otherwise_is_brought_up_to_date(
-    small_reproduced: Repo, tmp_path: Path
-) -> None:
-    """A clone without data: dvc.lock names a model that nobody here has, and that is not what will be trained here."""
-    repo = small_reproduced.copy(tmp_path / "brittle")
-    for room in (".dvc/cache", "data", "models"):
-        shutil.rmtree(repo.path / room)
-    lock = repo.path / "dvc.lock"
-    outs = YAML(typ="safe").load(lock)["stages"]["margin_train"]["outs"]
-    (model,) = [out["md5"] for out in outs if out["path"] == "models/margin.safetensors"]
-    lock.write_text(lock.read_text().replace(model, "f" * 32))
-    out = scale(repo, "--workers", "2", "margin_train")
-    assert "ran again here" not in out
-    made = repo.path / "models/margin.safetensors"
-    assert made.read_bytes() == (small_reproduced.path / "models/margin.safetensors").read_bytes()
-    made.unlink()
-    lock.write_text(lock.read_text().replace(model, "f" * 32))  # as if it had been stopped before the model came home
-    assert "margin_train  (from the run cache)" in scale(repo, "--workers", "2", "margin_figures")
-    assert results(repo)["dvc.lock"] == results(small_reproduced)["dvc.lock"]
-    assert repo.stages_run("dvc", "repro", "margin_figures") == []
-
-
-def test_a_stage_that_fails_stops_what_needs_it_and_nothing_else(
-    small: Repo, small_reproduced: Repo, tmp_path: Path
-) -> None:
-    repo = small.copy(tmp_path / "brittle")
-    repo.set(margin__flow__max_steps=3)
-    out = scale(repo, "--workers", "2", "margin_figures", "widths_attack@40", code=1)
-    assert "stage margin_train failed" in out
-    assert re.search(r"^    margin_train: stopped at ln loss .*$", out, re.MULTILINE)  # its log
-    assert "not run, because they depend on failed stages: margin_attack, margin_figures" in out
-    assert (repo.path / ".dvc/tmp/scale/margin_train.log").read_text().count("margin_train: stopped at ln loss") == 1
-    assert part(results(repo), "widths/") == part(results(small_reproduced), "widths/")
-    assert repo.stages_run("dvc", "repro", "widths_attack@40") == []
-    assert "Traceback" not in out
-
-
-def test_ctrl_c_stops_everything_and_the_next_run_goes_on(small: Repo, small_reproduced: Repo, tmp_path: Path) -> None:
-    repo = small.copy(tmp_path / "brittle")
-    with begun(repo, "--workers", "2", "margin_figures") as run:
-        whole = psutil.Process(run.pid)
-        until(lambda: stages_of(whole, "margin_train"), "margin_train has not begun")
-        below = whole.children(recursive=True)
-        run.send_signal(signal.SIGINT)
-        out, _ = run.communicate(timeout=60)
-    assert run.returncode == 130
-    assert re.search(
-        r"^stopped: \d of 4 stages are in the workspace, .*; run the same command again", out, re.MULTILINE
-    )
-    assert "Traceback" not in out
-    assert psutil.wait_procs(below, timeout=10)[1] == []  # nobody goes on
-    out = scale(repo, "--workers", "2", "margin_figures")
-    assert part(results(repo), "margin") == part(results(small_reproduced), "margin")
-    assert len(re.findall(r"s  margin_data$", out, re.MULTILINE)) == 0  # it was done
 
 
 def test_a_scheduler_that_goes_away_is_told_in_one_line_and_the_next_run_goes_on(small: Repo, tmp_path: Path) -> None:
@@ -339,26 +210,18 @@ def test_a_scheduler_that_goes_away_is_told_in_one_line_and_the_next_run_goes_on
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--workers", "0"], "--workers 0: must be an integer ≥ 1"),
         (["--scheduler", "tcp://127.0.0.1:9"], "--scheduler tcp://127.0.0.1:9: no answer"),
-        (["no_such_stage"], "no_such_stage"),
         (
             ["--jobqueue", "slurm"],
             "--jobqueue slurm: You must specify how much cores and memory per job you want to use",
         ),
     ],
 )
-def test_a_wrong_option_is_one_line(small: Repo, tmp_path: Path, options: list[str], line: str) -> None:
+def test_a_cluster_that_is_not_there_is_one_line(small: Repo, tmp_path: Path, options: list[str], line: str) -> None:
     repo = small.copy(tmp_path / "brittle")
     out = scale(repo, *options, code=2, **HASTE)
     assert line in out.splitlines()[-1]
     assert "Traceback" not in out
-
-
-def test_a_wrong_parameter_is_told_before_any_worker_starts(small: Repo, tmp_path: Path) -> None:
-    repo = small.copy(tmp_path / "brittle")
-    repo.set(d=-5)
-    assert scale(repo, code=2) == "params.yaml: d = -5: must be an integer ≥ 2\n"
 
 
 def test_stages_ask_for_what_they_need(small: Repo, tmp_path: Path) -> None:
@@ -395,43 +258,37 @@ def test_a_task_carries_what_git_has_and_names_what_the_cache_has(small_reproduc
     repo.run("dvc", "repro", "--single-item", "params")
     pipeline = Pipeline(repo.path)
     attack, figures = pipeline.out_of_date(["margin_figures"])
-    assert attack.task.cached == ("data/margin.safetensors", "models/margin.safetensors")
-    assert set(attack.task.entries) >= {"margin_data", "margin_train", "margin_attack"}
-    assert "metrics/margin.json" in attack.task.uncached
-    assert (figures.upstream, figures.task.cached) == (("margin_attack",), ())
-    assert pipeline.kept_for([attack, figures]) == ["data/margin.safetensors", "models/margin.safetensors"]
+    task, last = pipeline.task(attack), pipeline.task(figures)
+    assert task.cached == ("data/margin.safetensors", "models/margin.safetensors")
+    assert set(task.entries) >= {"margin_data", "margin_train", "margin_attack"}
+    assert "metrics/margin.json" in task.uncached
+    assert (figures.upstream, last.cached) == (("margin_attack",), ())
+    kept = pipeline.kept_for([attack, figures], [task, last])
+    assert kept == ["data/margin.safetensors", "models/margin.safetensors"]
 
 
 def test_a_folder_of_tables_stands_for_all_that_its_cells_made(fresh: Repo) -> None:
-    nodes = {node.name: node for node in Pipeline(fresh.path).out_of_date(["cross_probe", "slabs_probe"])}
+    pipeline = Pipeline(fresh.path)
+    nodes = {node.name: node for node in pipeline.out_of_date(["cross_probe", "slabs_probe"])}
     for stage, folder in (("cross_probe", "models/cross/"), ("slabs_probe", "models/slabs/")):
         cells = [name for name in nodes if name.startswith(stage.replace("probe", "train@"))]
-        models = [path for path in nodes[stage].task.cached if path.startswith(folder)]
+        models = [path for path in pipeline.task(nodes[stage]).cached if path.startswith(folder)]
         assert len(models) == len(cells) > 1
 
 
-def test_stages_have_the_variables_that_they_have_in_dvc_repro(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_have_the_variables_that_they_have_in_dvc_repro(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask would take back memory at once, at half the speed. Threads are a stage's own, unless somebody says so."""
-    for name in ("BRITTLE_THREADS", "MALLOC_TRIM_THRESHOLD_"):
-        monkeypatch.delenv(name, raising=False)
-    wanted = Wanted(workers=1)
-    with connected(wanted) as client:
-        (there,) = client.run(lambda: set(os.environ)).values()
-        for seen in (there, set(os.environ)):
-            assert "MALLOC_TRIM_THRESHOLD_" not in seen
-    assert wanted.environment == {}
-    assert Wanted(workers=2, threads=3).environment == {"BRITTLE_THREADS": "3"}
+    monkeypatch.delenv("BRITTLE_THREADS", raising=False)
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")  # as in a worker of Dask's
+
+    def seen(options: Options) -> dict[str, str]:
+        return Host(tmp_path, "cache", "token", {}, options.environment).variables(apart=False)
+
+    assert "MALLOC_TRIM_THRESHOLD_" not in seen(Options())
+    assert "BRITTLE_THREADS" not in seen(Options())
+    assert seen(Options(threads=3))["BRITTLE_THREADS"] == "3"
     monkeypatch.setenv("BRITTLE_THREADS", "5")
-    assert Wanted(workers=2, scheduler="tcp://host:8786").environment == {"BRITTLE_THREADS": "5"}
-
-
-def test_each_process_here_has_a_gpu_of_its_own() -> None:
-    with connected(Wanted(workers=2, resources={"GPU": 1.0})) as client:
-        client.wait_for_workers(2)
-        seen = client.run(lambda: os.environ["CUDA_VISIBLE_DEVICES"])
-        assert sorted(seen.values()) == ["0", "1"]
-        offered = client.scheduler_info(n_workers=-1)["workers"].values()
-        assert [worker["resources"]["GPU"] for worker in offered] == [1.0, 1.0]
+    assert seen(Options(scheduler="tcp://host:8786"))["BRITTLE_THREADS"] == "5"
 
 
 def test_credentials_stay_where_they_are(small: Repo, tmp_path: Path) -> None:
@@ -439,43 +296,3 @@ def test_credentials_stay_where_they_are(small: Repo, tmp_path: Path) -> None:
     repo.run("dvc", "remote", "add", "--default", "storage", "s3://bucket/brittle")
     repo.run("dvc", "remote", "modify", "--local", "storage", "secret_access_key", "hidden")
     assert Pipeline(repo.path).remotes() == {"default": "storage", "all": {"storage": {"url": "s3://bucket/brittle"}}}
-
-
-# Time left, and the estimate for many workers.
-@st.composite
-def graphs(draw: st.DrawFn) -> tuple[dict[str, list[str]], dict[str, float]]:
-    count = draw(st.integers(1, 8))
-    names = [str(i) for i in range(count)]
-    upstream = {
-        name: draw(st.lists(st.sampled_from(names[:i]), unique=True)) if i else [] for i, name in enumerate(names)
-    }
-    return upstream, {name: draw(st.floats(0.1, 10)) for name in names}
-
-
-@given(graphs(), st.integers(1, 4))
-def test_a_schedule_lies_between_what_no_schedule_beats_and_graham_s_bound(
-    graph: tuple[dict[str, list[str]], dict[str, float]], workers: int
-) -> None:
-    upstream, seconds = graph
-    total, (longest, chain) = sum(seconds.values()), critical_path(upstream, seconds)
-    assert longest == pytest.approx(sum(seconds[stage] for stage in chain))
-    assert all(before in upstream[after] for before, after in pairwise(chain))
-    taken = makespan(upstream, seconds, workers)
-    assert taken >= max(longest, total / workers) - 1e-9
-    assert taken <= total / workers + (1 - 1 / workers) * longest + 1e-9  # Graham 1969
-    assert makespan(upstream, seconds, 1) == pytest.approx(total)
-    assert makespan(upstream, seconds, len(seconds)) == pytest.approx(longest)
-
-
-def test_the_longest_chain_goes_first_and_larger_cells_are_taken_for_longer() -> None:
-    stages = ["train@10", "train@40", "attack@10", "attack@40", "train@cnn", "end"]
-    assert expected(stages, {}, 8.0) == dict(zip(stages, [2, 8, 2, 8, 8, 8], strict=True))
-    assert expected(stages, {"train@40": 20.0, "end": 4.0}, 8.0)["train@10"] == 3.0  # a quarter of 12, the mean
-    upstream = {"a": [], "b": [], "c": ["a"], "d": ["b", "c"]}
-    assert tails(upstream, {"a": 1.0, "b": 3.0, "c": 4.0, "d": 1.0}) == {"a": 6.0, "b": 4.0, "c": 5.0, "d": 1.0}
-
-
-def test_what_runs_already_counts_with_what_it_still_needs() -> None:
-    upstream = {"a": [], "b": ["a"], "c": []}
-    assert makespan(upstream, {"a": 4.0, "b": 1.0, "c": 3.0}, 2, running={"a": 2.0}) == 3.0
-    assert makespan({}, {}, 2) == 0.0

@@ -35,6 +35,19 @@ class Bar(tqdm):
         self.update(done - self.n)
 
 
+class Pace:
+    """Whether it is time to show something again. What is shown has to be read from a GPU, which makes it wait."""
+
+    def __init__(self, seconds: float = 0.1) -> None:
+        self.seconds, self.shown = seconds, -seconds
+
+    def due(self) -> bool:
+        if (now := time.monotonic()) - self.shown < self.seconds:
+            return False
+        self.shown = now
+        return True
+
+
 def bar(total: float, what: str) -> Bar:
     return Bar(total=total, desc=what, **STYLE)
 

@@ -1,45 +1,36 @@
-"""`python -m brittle.scale`: do what `dvc repro` does, on many workers at once, with the same resulting dvc.lock."""
+"""`python -m brittle.scale`: do what `dvc repro` does, with many stages at once, with the same resulting dvc.lock.
+
+On this machine as many stages run side by side as it has cores; with --scheduler or --jobqueue they run on a cluster.
+"""
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from pathlib import Path
 
 from brittle.core.errors import BadInput
 from brittle.core.params import load
 from brittle.params import Schema
-
-try:
-    from brittle.scale.run import PipelineRun, Stopped
-    from brittle.scale.workers import BATCH_SYSTEMS, Wanted, amounts
-except ModuleNotFoundError as error:  # without the extra [cluster]
-    print(f"{error.name} is missing: run `make testing`, or pip install -e '.[cluster]'", file=sys.stderr)
-    sys.exit(2)
+from brittle.scale import options
+from brittle.scale.local import LocalRun
+from brittle.scale.run import Run, Stopped
 
 
-def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m brittle.scale", description=__doc__)
-    parser.add_argument("stages", nargs="*", help="only these, and what they depend on (as in `dvc repro`)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes or jobs (default: %(default)s)")
-    parser.add_argument("--threads", type=int, help="threads of a stage (default: its own number, for the same bytes)")
-    parser.add_argument("--resources", type=amounts, help="of each local process, like GPU=1,MEMORY=64GB")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--scheduler", metavar="ADDRESS", help="address of a running Dask cluster: tcp://HOST:8786")
-    where.add_argument("--jobqueue", choices=BATCH_SYSTEMS, help="submit workers as jobs, as Dask's configuration says")
-    return parser.parse_args()
-
-
-def main() -> int:
+def chosen(given: options.Options) -> Run:
+    if not (given.scheduler or given.jobqueue):
+        return LocalRun(Path.cwd(), given.workers, given.environment, given.resources)
     try:
-        chosen = options()
-        for name in ("workers", "threads"):
-            if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
-                raise BadInput(f"--{name} {getattr(chosen, name)}: must be an integer ≥ 1")
+        from brittle.scale.cluster import ClusterRun
+    except ModuleNotFoundError as error:  # without the extra [cluster]
+        raise BadInput(f"{error.name} is missing: run `make testing`, or pip install -e '.[cluster]'") from None
+    return ClusterRun(Path.cwd(), given)
+
+
+def main(words: list[str]) -> int:
+    try:
+        given = options.read(words)
         load(Schema)  # check params.yaml before anything is changed
-        wanted = Wanted(chosen.workers, chosen.threads, chosen.scheduler, chosen.jobqueue, chosen.resources)
-        return PipelineRun(Path.cwd(), wanted).go(chosen.stages)
+        return chosen(given).go(given.stages)
     except BadInput as error:
         print(error, file=sys.stderr)
         return 2
@@ -49,4 +40,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dvc.stage import PipelineStage
 from ruamel.yaml import YAML
 
 from brittle.core.errors import BadInput
-from brittle.scale.sandbox import Task, pack
+from brittle.scale.task import Task, pack
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,19 @@ class Node:
     name: str  # unique over all files of the pipeline
     address: str  # as `dvc repro` takes it: pipelines/slabs/dvc.yaml:slabs_probe
     upstream: tuple[str, ...]  # the names of the out-of-date stages that it waits for
-    resources: dict[str, float]
-    first: bool  # `meta: {local: true}` in dvc.yaml: it runs here, before all others
-    task: Task | None  # None: it runs here, because DVC's run cache cannot carry its results
+    resources: dict[str, float]  # what it needs besides cores
+    cores: int  # the number of its threads
+    first: bool  # `meta: {local: true}` in dvc.yaml: on a cluster it runs in the workspace, before all others
+    here: bool  # on a cluster it runs in the workspace, because DVC's run cache cannot carry its results
+    stage: PipelineStage = field(repr=False, compare=False)
 
 
 class Pipeline:
     """dvc.yaml and pipelines/*/dvc.yaml, their lock files, and the files in Git, read once."""
 
     def __init__(self, root: Path) -> None:
-        logging.getLogger("dvc").setLevel(logging.ERROR)
+        for name in ("dvc", "dvc_data", "dvc_objects"):  # also their progress bars, which would spoil ours
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self.root = root
         try:
             self.repo = Repo(str(root))
@@ -75,10 +78,10 @@ class Pipeline:
             needed = [other for other in order if other in stale and self.graph.has_edge(stage, other)]
             if _uncarried(stage) or here.intersection(needed):
                 here.add(stage)
-            task = None if stage in here else self._task(stage)
             names = tuple(other.name for other in needed)
-            first = bool((stage.meta or {}).get("local"))
-            nodes.append(Node(stage.name, stage.addressing, names, self._resources(stage), first, task))
+            first, resources = bool((stage.meta or {}).get("local")), self._resources(stage)
+            cores = int(resources.pop("CORES", 1))
+            nodes.append(Node(stage.name, stage.addressing, names, resources, cores, first, stage in here, stage))
         return nodes
 
     def _planned(self, targets: Iterable[str]) -> list[PipelineStage]:
@@ -105,8 +108,9 @@ class Pipeline:
             raise BadInput(f"dvc.yaml: stage {stage.name}: meta.resources = {wanted}: must be names with numbers")
         return ({"GPU": 1.0} if "device" in reads else {}) | {name: float(amount) for name, amount in wanted.items()}
 
-    def _task(self, stage: PipelineStage) -> Task:
+    def task(self, node: Node) -> Task:
         """Everything that a folder must contain so that DVC can run this stage alone in it."""
+        stage = node.stage
         feeding = list(self.graph.successors(stage))
         files, cached = [], []
         for dep in stage.deps:
@@ -139,11 +143,11 @@ class Pipeline:
             return [path] if path.is_file() else []
         return [Path(name) for name in self.repo.dvcignore.find(self.repo.fs, str(path))]
 
-    def kept_for(self, nodes: Iterable[Node]) -> list[str]:
-        """Data and models that are up to date and that these stages read."""
+    def kept_for(self, nodes: Iterable[Node], tasks: Iterable[Task]) -> list[str]:
+        """Data and models that are up to date and that the tasks, which are among these stages, read."""
         making = {node.name for node in nodes}
         made = {out.def_path for out, stage in self.producer.values() if stage.name in making}
-        return sorted({path for node in nodes if node.task for path in node.task.cached} - made)
+        return sorted({path for task in tasks for path in task.cached} - made)
 
     def remotes(self) -> dict[str, Any]:
         """The shared storage that .dvc/config (in Git) names; never .dvc/config.local, which holds credentials."""

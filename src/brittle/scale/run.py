@@ -1,30 +1,20 @@
-"""A whole run: stages of DVC's graph become tasks of Dask, and their results are restored in the workspace."""
+"""What a run on this machine and a run on a cluster have in common: what is left to do, and the report at the end."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from distributed import Client, Future, KilledWorker
-from tqdm import tqdm
-
-from brittle.core import store
-from brittle.core.errors import BadInput
-from brittle.core.progress import Bar, bar
-from brittle.scale import sandbox
-from brittle.scale.estimate import expected, makespan, tails
+from brittle.scale.display import Display
 from brittle.scale.graph import Node, Pipeline
-from brittle.scale.workers import Wanted, connected
-from brittle.scale.workspace import Command, Workspace
+from brittle.scale.times import Times
+from brittle.scale.workspace import Workspace
 
-TOGETHER = 20  # at most this many stages are restored in one command, for whose end Ctrl-C has to wait
-GUESS = 10.0  # seconds assumed for a stage until any stage has been timed
 SHOWN = 30  # number of last lines of a log to print
 
 
@@ -32,301 +22,66 @@ class Stopped(Exception):
     """The run was stopped cleanly by Ctrl-C or SIGTERM."""
 
 
-class PipelineRun:
-    def __init__(self, root: Path, wanted: Wanted) -> None:
-        self.wanted, self.workspace = wanted, Workspace(root)
-        self.token = secrets.token_hex(8)
+class Run:
+    def __init__(self, root: Path) -> None:
+        self.workspace = Workspace(root)
+        self.times = Times(root)
         self.begun = time.monotonic()
+        self.pipeline = Pipeline(root)
         self.nodes: dict[str, Node] = {}  # out of date, in DVC's order
-        self.demands: dict[str, dict[str, float]] = {}  # what each stage for a worker asks of that worker
-        self.futures: dict[str, Future] = {}  # stages that workers run now
-        self.outcomes: dict[str, sandbox.Outcome] = {}  # stages that workers have run
-        self.done: set[str] = set()  # stages that have run, on a worker or here
-        self.restored: set[str] = set()  # stages whose results are in the workspace
+        self.done: set[str] = set()  # stages that are finished
         self.failed: dict[str, str] = {}  # stages that failed, with their logs
-        self.restoring: tuple[list[str], Command] | None = None  # in progress
-        self.apart = False  # whether workers share only the remote, not the workspace
 
-    def go(self, targets: Sequence[str]) -> int:
-        """Run the stages; return 0 if everything is up to date in the end, 1 if a stage failed."""
-        self._plan(targets)
-        if not self.nodes:
-            print("Data and pipelines are up to date.")
-            return 0
-        with connected(self.wanted) as client, self._interruptible():
-            try:
-                self._welcome(client)
-                self._watch(client)
-                client.unregister_worker_plugin(f"brittle-{self.token}")
-            except KeyboardInterrupt:
-                self._stop(client)
-                raise Stopped(
-                    f"stopped: {len(self.restored)} of {len(self.nodes)} stages are in the workspace, "
-                    f"{len(self.done - self.restored)} more in the run cache; run the same command again to resume"
-                ) from None
-            finally:
-                if self.restoring:  # after an error: let DVC finish writing
-                    self.restoring[1].wait()
-        return self._report()
-
-    # --- Before
-
-    def _plan(self, targets: Sequence[str]) -> None:
-        """Run the stages that must run here first; then find out what is out of date."""
-        self.pipeline = Pipeline(self.workspace.root)
-        nodes = self.pipeline.out_of_date(targets)
-        if first := [node for node in nodes if node.first]:
-            for node in first:
-                print(f"{node.name}, here", flush=True)
-                code, log = self.workspace.dvc("repro", "--single-item", node.address).wait()
-                if code:
-                    self.failed[node.name] = log
-            self.pipeline = Pipeline(self.workspace.root)
-            nodes = self.pipeline.out_of_date(targets)
+    def plan(self, nodes: Sequence[Node], places: int) -> None:
+        """Take these stages as what is to be done, at most so many at once."""
         self.nodes = {node.name: node for node in nodes}
+        self.display = Display(self.nodes, self.times, places)
 
-    def _welcome(self, client: Client) -> None:
-        """Tell workers, whenever they join, where the workspace is; check that they offer what stages ask for."""
-        store.save_bytes(self.workspace.token, self.token.encode())
-        remotes, root = self.pipeline.remotes(), self.workspace.root
-        self.host = sandbox.Host(root, self.pipeline.cache, self.token, remotes, self.wanted.environment)
-        try:
-            client.register_plugin(self.host)
-        except Exception as error:  # whatever keeps a worker from loading it
-            raise BadInput(f"a worker cannot run this pipeline: {error}") from None
-        if not client.scheduler_info()["workers"]:
-            print("waiting for the first worker", file=sys.stderr)
-        client.wait_for_workers(1)
-        self.apart = not all(client.run(sees, self.host.name).values())
-        if self.apart:
-            self._share()
-        offered = list(offers(client).values())
-        self.demands = {name: demanded(node, offered) for name, node in self.nodes.items() if node.task is not None}
+    def waits(self, name: str) -> bool:
+        """Whether the stage has neither ended nor become impossible."""
+        return name not in self.done and not self.over(name)
 
-    def _share(self) -> None:
-        """Push what is up to date here to the remote, for workers that do not see the workspace."""
-        if not self.pipeline.remotes()["default"]:
-            raise BadInput(
-                "these workers do not see the workspace, and there is no DVC remote to share: "
-                "dvc remote add --default NAME URL (docs/sharing.md)"
-            )
-        if kept := self.pipeline.kept_for(self.nodes.values()):
-            code, log = self.workspace.dvc("push", "--quiet", *kept).wait()
-            if code:
-                raise BadInput(f"dvc push: {log.strip().splitlines()[-1]}")
+    def over(self, name: str) -> bool:
+        """Whether the stage has failed, or any that it waits for, directly or indirectly."""
+        return name in self.failed or (bool(self.failed) and any(map(self.over, self.nodes[name].upstream)))
 
-    # --- While it runs
+    def finish(self, name: str, seconds: float | None, otherwise: str = "from the cache") -> None:
+        """Note that a stage is done, and how long its command took, or what there was instead of it."""
+        self.done.add(name)
+        if seconds is not None:
+            self.times.note(name, seconds)
+        self.display.ended(name, otherwise if seconds is None else f"{seconds:.0f} s", self.left())
 
-    def _watch(self, client: Client) -> None:
-        times = self.workspace.times()
-        upstream = {name: node.upstream for name, node in self.nodes.items()}
-        urgent = tails(upstream, expected(list(self.nodes), times, GUESS))
-        with bar(1.0, "") as shown:
-            while any(name not in self.restored and not self._over(name) for name in self.nodes):
-                for name in [name for name, future in self.futures.items() if future.done()]:
-                    self._ended(name, self.futures.pop(name), times)
-                working = assigned(client)
-                idle = [worker for worker, tasks in working.items() if not tasks]
-                self._give(client, idle, urgent)
-                self._restore(idle=len(self.futures) < max(1, len(working)))
-                if not shown.disable:
-                    self._show(shown, len(working), times)
-                time.sleep(0.2)
-        self.workspace.keep_times(times)
-
-    def _give(self, client: Client, idle: list[str], urgent: dict[str, float]) -> None:
-        """Give each idle worker the most urgent stage that is ready and that it can run.
-
-        Dask would assign every ready stage to a worker at once, without knowing how long stages take, so that some
-        workers would be idle while others have a queue.
-        """
-        ready = [name for name in self.demands if self._ready(name)]
-        if not (ready and idle):
-            return
-        free = [amounts for worker, amounts in offers(client).items() if worker in idle]
-        for name in placed(sorted(ready, key=urgent.__getitem__, reverse=True), self.demands, free):
-            node = self.nodes[name]
-            self.futures[name] = client.submit(
-                sandbox.run,
-                node.task,
-                self.host.name,
-                self.apart,
-                *(self.outcomes[before] for before in node.upstream),
-                key=f"{name}-{self.token}",
-                resources={"STAGE": 1} | self.demands[name],
-                priority=urgent[name],
-                pure=False,
-            )
-
-    def _ready(self, name: str) -> bool:
-        begun = name in self.done or name in self.futures or self._over(name)
-        return not begun and self.outcomes.keys() >= set(self.nodes[name].upstream)
-
-    def _ended(self, name: str, future: Future, times: dict[str, float]) -> None:
-        if future.status == "finished":
-            outcome = self.outcomes[name] = future.result()
-            self.done.add(name)
-            tqdm.write(f"{outcome.seconds:8.1f} s  {name}{'' if outcome.ran else '  (from the run cache)'}")
-            if outcome.ran:
-                times[name] = outcome.seconds
-            if self.apart:
-                self._receive(outcome)
-            return
-        error = future.exception() if future.status == "error" else "the cluster gave it up"
-        if isinstance(error, sandbox.StageFailed):
-            self._fail(name, error.log)
-        elif isinstance(error, KilledWorker):
-            self._fail(name, f"its worker died {error.allowed_failures + 1} times in a row (out of memory?)\n")
-        else:
-            self._fail(name, f"{error}\n")
-
-    def _fail(self, name: str, log: str) -> None:
+    def fail(self, name: str, log: str) -> None:
         if name not in self.failed:
             self.failed[name] = log
-            tqdm.write(f"    failed  {name}")
+            self.display.failed(name)
 
-    def _receive(self, outcome: sandbox.Outcome) -> None:
-        """Put metrics and tables into the cache, from which DVC restores them: `dvc push` leaves those to Git."""
-        for content in sandbox.unpack(outcome.packed).values():
-            md5 = hashlib.md5(content, usedforsecurity=False).hexdigest()
-            store.save_bytes(Path(self.pipeline.cache) / "files/md5" / md5[:2] / md5[2:], content)
+    def left(self) -> list[str]:
+        return [name for name in self.nodes if self.waits(name)]
 
-    def _restore(self, idle: bool) -> None:
-        """Let DVC restore the next stages in the workspace, in its order: from the cache, or by running them here."""
-        if self.restoring:
-            if not self.restoring[1].ended:
-                return
-            self._restored()
-        batch: list[str] = []
-        for name, node in self.nodes.items():
-            if name in self.restored or self._over(name):
-                continue
-            if node.task is None and not batch and self.restored.issuperset(node.upstream):
-                self.restoring = [name], self.workspace.dvc("repro", "--single-item", node.address)
-                return
-            if name not in self.done or len(batch) == TOGETHER:
-                break
-            batch.append(name)
-        # The command takes seconds and a core: while all workers are busy, it is not worth it for a few stages.
-        if len(batch) == TOGETHER or (batch and idle):
-            entries = {name: self.outcomes[name].entry for name in batch}
-            self.restoring = batch, self.workspace.restore(entries, pull=self.apart)
-
-    def _restored(self) -> None:
-        names, command = self.restoring
-        self.restoring = None
-        code, log = command.wait()
-        if not code:
-            self.restored.update(names)
-            self.done.update(names)
-        elif self.nodes[names[0]].task is None:
-            self._fail(names[0], log)
-        else:
-            raise BadInput(f"{', '.join(names)}: cannot be restored into the workspace: {log.strip().splitlines()[-1]}")
-        for name in names:
-            if self.nodes[name].task and f"Running stage '{self.nodes[name].address}'" in log:
-                tqdm.write(f"            {name} ran again here: its result was not in the cache")
-
-    def _show(self, shown: Bar, workers: int, times: dict[str, float]) -> None:
-        """Update the progress bar of the whole graph. The time left is estimated by scheduling the remaining stages."""
-        elapsed = time.monotonic() - self.begun
-        left = {name: node.upstream for name, node in self.nodes.items() if not (name in self.done or self._over(name))}
-        here = self.restoring[0] if self.restoring else []
-        running = [name for name in left if name in here or name in self.futures]
-        seconds = expected(list(self.nodes), times, GUESS)
-        half = {name: seconds[name] / 2 for name in running}  # on average, a running stage has half of its time left
-        shown.total = elapsed + makespan(left, seconds, workers, half) + 1e-9
-        shown.set_description_str(f"{len(self.done)} of {len(self.nodes)} stages: {', '.join(running)[:60]}", False)
-        shown.reach(elapsed)
-
-    def _stop(self, client: Client) -> None:
-        """End stages by SIGTERM, so that they keep their checkpoints; let DVC finish writing in the workspace."""
-        client.cancel(list(self.futures.values()), force=True)
-        for sent in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(OSError, TimeoutError):
-                client.run(end_stages, sent, f"brittle-{self.token}", on_error="ignore")
-        if self.restoring:
-            self._restored()
-
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """Treat SIGTERM, with which batch systems end a job, like Ctrl-C."""
-        signals = (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(each, signal.default_int_handler) for each in signals]
-        try:
-            yield
-        finally:
-            for each, handler in zip(signals, before, strict=True):
-                signal.signal(each, handler)
-            self.workspace.token.unlink(missing_ok=True)
-
-    # --- Afterwards
-
-    def _report(self) -> int:
+    def report(self, finished: int) -> int:
+        """Say what failed and what was not run for that reason; the exit code."""
+        self.times.keep()
         for name, log in self.failed.items():
             file = self.workspace.keep_log(name, log)
             print(f"\nstage {name} failed (full log: {file}):", file=sys.stderr)
             print("\n".join(f"    {line}" for line in log.strip().splitlines()[-SHOWN:]), file=sys.stderr)
-        if stopped := [name for name in self.nodes if name not in self.failed and self._over(name)]:
+            print(f"to run it alone: dvc repro --single-item {self.nodes[name].address}", file=sys.stderr)
+        if stopped := [name for name in self.nodes if name not in self.failed and self.over(name)]:
             print(f"\nnot run, because they depend on failed stages: {', '.join(stopped)}", file=sys.stderr)
-        print(f"{len(self.restored)} of {len(self.nodes)} stages in {time.monotonic() - self.begun:.0f} s")
+        print(f"{finished} of {len(self.nodes)} stages in {time.monotonic() - self.begun:.0f} s")
         return 1 if self.failed else 0
 
-    def _over(self, name: str) -> bool:
-        """Whether the stage has failed, or any that it waits for, directly or indirectly."""
-        return name in self.failed or (bool(self.failed) and any(map(self._over, self.nodes[name].upstream)))
 
-
-def demanded(node: Node, offered: Sequence[dict[str, float]]) -> dict[str, float]:
-    """What the stage asks of its worker. A GPU is optional: without one it runs on the CPU."""
-    wanted = dict(node.resources)
-    if not any(worker.get("GPU") for worker in offered):
-        wanted.pop("GPU", None)
-    if not any(suffices(worker, wanted) for worker in offered):
-        needs = ", ".join(f"{name} {amount:.3g}" for name, amount in wanted.items())
-        raise BadInput(f"dvc.yaml: stage {node.name} needs {needs}; no worker offers that")
-    return wanted
-
-
-def placed(
-    ready: Iterable[str], demands: Mapping[str, dict[str, float]], free: Sequence[dict[str, float]]
-) -> list[str]:
-    """The first of these stages for which there are free workers, one for each; Dask picks the actual worker."""
-    free, found = list(free), []
-    for name in ready:
-        able = [offered for offered in free if suffices(offered, demands[name])]
-        if able:
-            free.remove(min(able, key=len))  # the one that offers least: others may need more
-            found.append(name)
-    return found
-
-
-def suffices(offered: dict[str, float], wanted: dict[str, float]) -> bool:
-    return all(offered.get(name, 0) >= amount for name, amount in wanted.items())
-
-
-def offers(client: Client) -> dict[str, dict[str, float]]:
-    """The resources of each worker, by its address."""
-    return {worker: known["resources"] for worker, known in client.scheduler_info(n_workers=-1)["workers"].items()}
-
-
-def assigned(client: Client) -> dict[str, Sequence[str]]:
-    """The tasks that each worker has."""
+@contextmanager
+def interruptible(ended: Callable[[], Any] = lambda: None) -> Iterator[None]:
+    """Treat SIGTERM, with which batch systems end a job, like Ctrl-C."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, signal.default_int_handler) for each in signals]
     try:
-        return client.processing()
-    except (OSError, TimeoutError):
-        raise BadInput("Dask's scheduler is gone; start it and run the same command again to resume") from None
-
-
-def sees(name: str, dask_worker: object) -> bool:
-    """Whether this worker sees the workspace."""
-    return dask_worker.plugins[name].shares
-
-
-def end_stages(sent: signal.Signals, name: str, dask_worker: object) -> None:
-    """End the stages of this worker, and wait until they have ended."""
-    host = dask_worker.plugins[name]
-    host.signal(sent)
-    deadline = time.monotonic() + 5
-    while host.running and time.monotonic() < deadline:
-        time.sleep(0.05)
+        yield
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
+        ended()

@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,26 +26,11 @@ from typing import Any
 from distributed import Worker, WorkerPlugin, get_worker
 from ruamel.yaml import YAML
 
+from brittle.processes import guarded
+from brittle.scale.task import Task, pack, zipped
+
 VERSION = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()  # the run and its workers must have the same version
-# The shell leads a process group, which is killed when the worker's end of the pipe closes, however the worker ended.
 DVC = "import json, sys; from dvc.cli import main; sys.exit(next(filter(None, map(main, json.loads(sys.argv[1]))), 0))"
-GUARD = """exec 3<&0
-"$@" < /dev/null 3<&- & stage=$!
-{ read line <&3; kill -KILL 0; } > /dev/null 2>&1 &
-wait $stage"""
-
-
-@dataclass(frozen=True)
-class Task:
-    """A stage, and everything that a folder must contain so that DVC can run it there."""
-
-    stage: str
-    packed: bytes = field(repr=False)  # the files in Git that it depends on
-    pipeline: str = field(repr=False)  # a dvc.yaml with this stage and those that feed it
-    entries: dict[str, Any] = field(repr=False)  # their entries in dvc.lock
-    kept: bool  # whether the results of its own entry are in the workspace's cache
-    cached: tuple[str, ...]  # dependencies that come from the cache
-    uncached: tuple[str, ...]  # outputs that are not cached: metrics and tables
 
 
 @dataclass(frozen=True)
@@ -127,17 +111,7 @@ class Host(WorkerPlugin):
 
     def guarded(self, command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
         """Run a command in a process group that dies with this worker; return the exit code and all it printed."""
-        process = subprocess.Popen(
-            ["sh", "-c", GUARD, "sh", *command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        process = guarded(command, folder, environment, stdout=subprocess.PIPE)
         self.running.add(process)
         try:
             if self.stopping:
@@ -171,7 +145,7 @@ def run(task: Task, name: str, apart: bool, *upstream: Outcome) -> Outcome:
         lock = io.StringIO()
         YAML(typ="safe", pure=True).dump({"schema": "2.0", "stages": entries}, lock)
         own = {".dvc/config": host.config(apart), "dvc.yaml": task.pipeline, "dvc.lock": lock.getvalue()}
-        for packed in (task.packed, *(outcome.packed for outcome in upstream), _zipped(own)):
+        for packed in (task.packed, *(outcome.packed for outcome in upstream), zipped(own)):
             zipfile.ZipFile(io.BytesIO(packed)).extractall(folder)
         command = [sys.executable, "-c", DVC, json.dumps(host.commands(task, apart))]
         code, log = host.guarded(command, folder, host.variables(apart))
@@ -185,21 +159,3 @@ def run(task: Task, name: str, apart: bool, *upstream: Outcome) -> Outcome:
         return Outcome(task.stage, locked[task.stage], pack(folder, made), ran, time.monotonic() - begun)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def pack(root: Path, files: Iterable[Path]) -> bytes:
-    """An archive of the files, by their names relative to root."""
-    return _zipped({str(path.relative_to(root)): path.read_bytes() for path in files})
-
-
-def unpack(packed: bytes) -> dict[str, bytes]:
-    archive = zipfile.ZipFile(io.BytesIO(packed))
-    return {name: archive.read(name) for name in archive.namelist()}
-
-
-def _zipped(files: dict[str, str | bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(name, content)
-    return buffer.getvalue()

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +56,12 @@ class Workspace:
     def token(self) -> Path:
         return self.folder / "token"
 
-    # How long each stage took when it last ran on a worker
+    # All that a stage printed
 
-    def times(self) -> dict[str, float]:
-        with suppress(OSError, ValueError):
-            return json.loads((self.folder / "times.json").read_text(encoding="utf-8"))
-        return {}
-
-    def keep_times(self, times: dict[str, float]) -> None:
-        store.save_metrics(self.folder / "times.json", times)
+    def log(self, stage: str) -> Path:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder / f"{stage}.log"
 
     def keep_log(self, stage: str, log: str) -> Path:
-        store.save_bytes(self.folder / f"{stage}.log", log.encode())
-        return (self.folder / f"{stage}.log").relative_to(self.root)
+        store.save_bytes(self.log(stage), log.encode())
+        return self.log(stage).relative_to(self.root)
