@@ -20,17 +20,24 @@ from ruamel.yaml.error import YAMLError
 
 def main() -> int:
     """Return 0 if everything is as it should be; otherwise print a line for each wrong file, with what to do."""
-    done = subprocess.run([sys.executable, "-m", "dvc", "cache", "dir"], capture_output=True, text=True)
-    if done.returncode:
-        print(done.stderr.strip(), file=sys.stderr)
-        return done.returncode
-    cache = Path(done.stdout.strip()) / "files/md5"
-    wrong = [*_half_written(), *_cached(cache), *_checked_out(cache)]
+    found = cache()
+    if found is None:
+        return 1
+    wrong = [*_half_written(), *_cached(found), *_checked_out(found)]
     for line in wrong:
         print(line, file=sys.stderr)
     if not wrong:
         print("data, models and the cache are what dvc.lock says")
     return 1 if wrong else 0
+
+
+def cache() -> Path | None:
+    """The folder of DVC's cache that holds files by their md5; None, after DVC has said why, outside of a project."""
+    done = subprocess.run([sys.executable, "-m", "dvc", "cache", "dir"], capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr.strip(), file=sys.stderr)
+        return None
+    return Path(done.stdout.strip()) / "files/md5"
 
 
 def _half_written() -> Iterator[str]:
@@ -50,14 +57,33 @@ def _half_written() -> Iterator[str]:
 
 
 def _cached(cache: Path) -> Iterator[str]:
-    """Objects in the cache whose md5 is not their name."""
+    """A line for each object in the cache that must not be used."""
+    return (why for _, why in refused(cache))
+
+
+def refused(cache: Path) -> Iterator[tuple[Path, str]]:
+    """Objects in the cache whose md5 is not their name, and lists of folders with paths outside; and what is wrong."""
     for path in sorted(cache.glob("??/*")):
         name = path.parent.name + path.name.removesuffix(".dir")
         # Other files are temporary files of DVC, which nothing refers to.
         if len(name) == 32 and _md5(path) != name:
-            yield f"{_short(path)}: is not what was stored; remove it and run `dvc repro`, or `dvc pull`"
-        elif path.suffix == ".dir" and (outside := [each for each in _listed(path) if _escapes(each)]):
-            yield f"{_short(path)}: lists {outside[0]}, outside of its folder: the storage is not to be trusted"
+            yield path, f"{_short(path)}: is not what was stored; remove it and run `dvc repro`, or `dvc pull`"
+        elif path.suffix == ".dir" and (why := hostile(path.read_bytes())):
+            yield path, f"{_short(path)}: {why}"
+    for path in sorted(cache.parents[1].glob("??/*.dir")):  # where DVC keeps what DVC 2 has locked
+        if why := hostile(path.read_bytes()):
+            yield path, f"{_short(path)}: {why}"
+
+
+def hostile(listing: bytes) -> str:
+    """Why the list of a folder must not be used; empty if it may be."""
+    try:
+        found = json.loads(listing.decode())
+        names = [each["relpath"] for each in (found if isinstance(found, list) else [None])]
+        outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
+    except (ValueError, KeyError, TypeError):
+        return "is not a list of files: the storage is not to be trusted"
+    return f"lists {outside[0]}, outside of its folder: the storage is not to be trusted" if outside else ""
 
 
 def _checked_out(cache: Path) -> Iterator[str]:
@@ -80,10 +106,6 @@ def _listed(listing: Path) -> dict[str, str]:
         return {each["relpath"]: each["md5"] for each in json.loads(listing.read_text("utf-8"))}
     except (ValueError, KeyError, TypeError):
         return {}
-
-
-def _escapes(name: str) -> bool:
-    return Path(name).is_absolute() or ".." in Path(name).parts
 
 
 def _locks() -> list[Path]:
