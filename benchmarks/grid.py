@@ -1,12 +1,10 @@
 """The whole grid of VYS Figures 1 and 2 at the paper's scale (presets/paper.yaml) on this machine.
 
     python benchmarks/grid.py                  how long it would take, predicted from a few cells measured now
-    python benchmarks/grid.py --run 90         run cells, cheapest first, for 90 minutes; go on where a run ended
     python benchmarks/grid.py --tiny           predict four small cells
 
 The prediction times a few steps of each kind of cell and multiplies by the number of steps, which is measured on small
-cells that are trained to the end and extrapolated as a power of m. Results go to docs/paper-scale/grid.csv, one row per
-cell and seed, with the seconds that the cell took (all its seeds together).
+cells that are trained to the end and extrapolated as a power of m. `make evidence CHAPTER=margin` runs the grid.
 """
 
 from __future__ import annotations
@@ -20,17 +18,14 @@ import brittle  # noqa: F401, first: it tells the numerical libraries which kern
 
 # isort: split
 import numpy as np
-import pandas as pd
 import torch
 
 from bars import bar
-from brittle.core import device, machine, store
+from brittle.core import device, machine
 from brittle.core.progress import Checkpoints, resumable
 from brittle.core.rng import rng
 from brittle.margin import networks
-from brittle.margin.cells import measured
 from brittle.margin.draws import draws
-from brittle.margin.params import MarginParams
 from brittle.margin.sweep_params import SweepParams
 from brittle.nets.two_layer import initial
 from brittle.params import at_scale
@@ -40,8 +35,6 @@ from command import Command
 
 ROOT = Path(__file__).parents[1]
 PRESET = ROOT / "presets/paper.yaml"
-TABLE = ROOT / "docs/paper-scale/grid.csv"
-KEYS = ["figure", "d", "alpha", "width"]
 WARM, TIMED = 2, 4  # numbers of steps
 TINY = {"ds": [20, 24], "alphas": [1.0], "momentum": [0.7], "width": 50, "widths": [40], "width_ds": [20, 24]}
 PROTOCOL_STEPS = 72_000  # of the paper's optimiser, whatever the size (docs/flow.md)
@@ -103,27 +96,6 @@ def train(
     )
 
 
-def run(p: SweepParams, slack: float, minutes: float) -> None:
-    """Run the cells that the table lacks, cheapest first, until the time is up."""
-    table = pd.read_csv(TABLE) if TABLE.exists() else pd.DataFrame(columns=KEYS)
-    done = set(table[KEYS].itertuples(index=False, name=None))
-    deadline = time.monotonic() + 60 * minutes
-    todo = [cell for cell in cells(p) if (cell.figure, cell.d, cell.alpha, cell.width) not in done]
-    for cell in todo:
-        if time.monotonic() > deadline:
-            break
-        start = time.monotonic()
-        with resumable("grid") as checkpoints:
-            trained = train(checkpoints, cell, p, p.sweep.max_steps, p.sweep.seeds)
-            rows = measured(trained.net, cell.d, cell.m, p.sweep.seeds, slack)
-            seconds = time.monotonic() - start
-            rows = rows.assign(figure=cell.figure, alpha=cell.alpha, steps=len(trained.histories[0]), seconds=seconds)
-            table = pd.concat([table, rows]) if len(table) else rows
-            store.save_table(TABLE, table)
-        print(f"{cell}: m = {cell.m}, c = {rows['c'].mean():.3f}, {seconds:.0f} s", flush=True)
-    print(f"{len(cells(p)) - len(todo)} cells were there, {len(table.groupby(KEYS))} of {len(cells(p))} are now")
-
-
 def steps_taken(cell: Cell, p: SweepParams) -> int:
     with resumable("grid") as checkpoints:
         return len(train(checkpoints, cell, p, p.sweep.max_steps, p.sweep.seeds[:1]).histories[0])
@@ -174,15 +146,9 @@ def predict(p: SweepParams, small: Small) -> None:
 
 
 if __name__ == "__main__":
-    parser = Command(__doc__)
-    parser.add_argument("--run", type=float, metavar="MINUTES", help="run cells for this long instead of predicting")
-    arguments = parser.parse_args()
-    if arguments.run and arguments.tiny:
-        parser.error("--run and --tiny do not go together: what --run finds is kept")
+    arguments = Command(__doc__).parse_args()
     paper = at_scale(SweepParams, PRESET, ROOT / "params.yaml")
     if arguments.tiny:
         predict(paper.model_copy(update={"sweep": paper.sweep.model_copy(update=TINY)}), Small((16, 20), 50))
-    elif arguments.run:
-        run(paper, at_scale(MarginParams, PRESET, ROOT / "params.yaml").margin.slack, arguments.run)
     else:
         predict(paper, Small((100, 200), 1000))

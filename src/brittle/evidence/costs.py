@@ -1,0 +1,109 @@
+"""How long a stage takes with other parameters: predicted from its seconds at the quick scale.
+
+A stage's work is taken to grow with each of a few parameters: a number counts as it is, a list by its length. The
+seconds at the quick scale were measured on 2 idle cores. These are predictions, good to a factor of two or so; every
+table of evidence says beside it how long it really took.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Values = Mapping[str, Any]  # parameters by dotted name
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The seconds of a stage (of one cell, if it is a matrix) at the quick scale, and what they grow with."""
+
+    seconds: float
+    grows: tuple[str, ...] = ()  # dotted names of parameters; each may have an exponent: "sparse.d^2"
+
+
+SLABS = ("slabs.samples", "slabs.training.epochs", "slabs.worlds")
+CIFAR = ("cifar10.samples",)
+COSTS = {
+    "theory": Cost(6, ("theory.robust_ds", "theory.robust_alphas^5", "theory.lemma.draws^0.8")),
+    "kkt_train": Cost(40, ("kkt.seeds", "kkt.init_scales", "kkt.d", "kkt.m", "kkt.width^0.5")),
+    "kkt_probe": Cost(10, ("kkt.seeds", "kkt.init_scales")),
+    "optimisers_train": Cost(45, ("optimisers.seeds",)),
+    "optimisers_attack": Cost(15, ("optimisers.seeds", "optimisers.certified")),
+    "variants_train": Cost(25, ("variants.seeds", "variants.m")),
+    "regime_train": Cost(8, ("theory.regime.seeds", "theory.regime.ds")),
+    "certify": Cost(12, ("certify.nets", "certify.samples^0.5")),
+    "slabs_train": Cost(25, (*SLABS, "slabs.training.cnn.seeds^0.5")),
+    "slabs_probe": Cost(20, ("slabs.models", "slabs.permutations")),
+    "slabs_attack": Cost(20, ("slabs.models",)),
+    "features_train": Cost(20, ("features.complex", "features.samples", "features.seeds")),
+    "recipes_train": Cost(45, ("recipes.seeds", "recipes.regularised.epochs^0.5")),
+    "noisy_train": Cost(60, ("noisy.epochs^0.7", "noisy.seeds")),
+    "adversarial_train": Cost(
+        30, ("adversarial.samples", "adversarial.epochs", "adversarial.seeds", "adversarial.l2", "adversarial.steps")
+    ),
+    "adversarial_probe": Cost(15, ("adversarial.seeds", "adversarial.l2", "adversarial.attacked")),
+    "lsn": Cost(10, ("lsn.ds^3", "lsn.seeds", "lsn.units")),
+    "f_star": Cost(5, ("f_star.ds", "f_star.samples")),
+    "sparse_train": Cost(
+        35, ("sparse.d^1.5", "sparse.random.neurons^0.5", "sparse.random.clean.steps^0.5", "sparse.pure.seeds")
+    ),
+    "sparse_probe": Cost(25, ("sparse.d", "sparse.pure.certified", "sparse.pure.seeds")),
+    "sparse_grid": Cost(30, ("sparse.grid.ds^2", "sparse.grid.random_ds^2")),
+    "sparse_low": Cost(15, ("sparse.low.samples", "sparse.d")),
+    "mnist_cifar_train": Cost(
+        40,
+        (
+            "mnist_cifar.samples^0.7",
+            "mnist_cifar.alone.samples^0.3",
+            "mnist_cifar.worlds",
+            "mnist_cifar.alone.epochs^0.5",
+            "mnist_cifar.adversarial.steps^0.5",
+        ),
+    ),
+    "mnist_cifar_probe": Cost(25, ("mnist_cifar.test", "mnist_cifar.models", "mnist_cifar.uap.epochs^0.5")),
+    "cifar10_train": Cost(
+        140, (*CIFAR, "cifar10.clean.epochs^0.4", "cifar10.robust.epochs^0.3", "cifar10.attackers^0.6")
+    ),
+    "cifar10_layers": Cost(40, (*CIFAR, "cifar10.layers.numbers")),
+    "cifar10_probe": Cost(30, ("cifar10.measure.pictures", "cifar10.attackers")),
+    "cifar10_lasso": Cost(25, ("cifar10.lasso.pictures",)),
+}
+OTHER = Cost(4)  # drawing data, tables: mostly the start of Python
+GRID = 16_200.0  # seconds of the 110 cells of VYS Figures 1 and 2 (benchmarks/grid.py on 2 idle cores)
+
+
+def seconds(stage: str, quick: Values, wanted: Values) -> float:
+    """The predicted seconds of a stage, or of one cell of a matrix (`sweep_train@400`), with the wanted parameters."""
+    name, _, cell = stage.partition("@")
+    if name == "sweep_train":
+        d = int(cell)
+        pairs = zip(wanted["sweep.alphas"], wanted["sweep.momentum"], strict=True)
+        return _grid(wanted, [(d, alpha, wanted["sweep.width"], beta) for alpha, beta in pairs])
+    if name == "widths_train":
+        return _grid(wanted, [(d, 1.0, int(cell), 0.0) for d in wanted["sweep.width_ds"]])
+    cost = COSTS.get(name, OTHER)
+    growth = 1.0
+    for key in cost.grows:
+        key, _, power = key.partition("^")
+        growth *= (_size(wanted[key]) / _size(quick[key])) ** float(power or 1)
+    return cost.seconds * growth
+
+
+def _size(value: Any) -> float:
+    return float(len(value)) if isinstance(value, list) else float(value)
+
+
+def _work(d: int, alpha: float, width: int, momentum: float) -> float:
+    """Operations of one cell of VYS Figures 1 and 2: of a step, times the growth of the number of steps."""
+    m = round(d**alpha)
+    return width * (m * m if m < 2 * d else 2 * m * d) * m**0.3 * (1 - momentum) ** 0.5
+
+
+def _grid(wanted: Values, cells: list[tuple[int, float, int, float]]) -> float:
+    ds = range(100, 1001, 100)
+    every = [(d, a, 1000, b) for d in ds for a, b in ((0.5, 0.0), (0.8, 0.0), (1.0, 0.0), (1.2, 0.7), (1.5, 0.9))]
+    every += [(d, 1.0, width, 0.0) for d in ds for width in (100, 500, 1000, 2000, 4000, 8000)]
+    share = sum(_work(*cell) for cell in cells) / sum(_work(*cell) for cell in every)
+    return math.ceil(GRID * share * len(wanted["sweep.seeds"]) / 5)
