@@ -12,7 +12,7 @@ TESTING := .venv/.testing
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env testing repro scale paper scoreboard verify test portable fresh lint format bench audit lock clean
+.PHONY: help env testing repro headline scale evidence paper scoreboard verify pull test portable fresh lint format bench audit lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -36,17 +36,24 @@ $(TESTING): $(INSTALLED) requirements-test.lock
 	$(PIP) install --requirement requirements-test.lock
 	@touch $@
 
-repro: env  ## run whatever is out of date, and say what to look at
-	@python -m brittle.params
-	@# A stage that cannot run (no source has the pictures, say) stops what depends on it; claims are judged all the same.
-	dvc repro --keep-going || { dvc repro --single-item claims report; python -m brittle.claims; python -m brittle.tools.missing; }
+repro: env  ## run whatever is out of date, on every core (or WORKERS), and say what to look at
+	@code=0; python -m brittle.scale $(if $(WORKERS),--workers $(WORKERS)) $(ARGS) || code=$$?; \
+	if [ $$code -gt 1 ]; then echo "the run has not ended; make repro resumes it" >&2; exit $$code; fi; \
+	if [ $$code = 1 ]; then dvc repro --quiet --single-item claims report; python -m brittle.claims; python -m brittle.tools.missing; fi
+	@# (A stage that cannot run, say because no source has the pictures, stops what depends on it; claims are judged all the same.)
 	@python -m brittle.claims
 	@echo
 	@echo "Open  plots/report.html    every claim, every figure, the leaderboard of remedies: one page, no network needed"
 	@echo "Then  source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
-scale: testing  ## what repro does, on WORKERS processes here (default: one a core), or with ARGS="--scheduler ADDRESS"
+headline: env  ## run the headline experiment alone: plots/margin_flipped.png, within a minute
+	@python -m brittle.scale margin_figures
+
+scale: testing  ## what repro does, on a cluster: ARGS="--scheduler ADDRESS" or ARGS="--jobqueue slurm --workers 64"
 	@python -m brittle.scale $(if $(WORKERS),--workers $(WORKERS)) $(ARGS)
+
+evidence: env  ## make what is missing of the long runs behind the claims, for HOURS (and of one CHAPTER alone): evidence/
+	@python -m brittle.evidence $(if $(HOURS),--hours $(HOURS)) $(if $(CHAPTER),--chapter $(CHAPTER)) $(ARGS)
 
 paper: env  ## the same at the paper's scale (presets/paper.yaml), as the experiment `paper`; the workspace stays as it is
 	changes=$$(python -m brittle.params presets/paper.yaml); \
@@ -58,6 +65,9 @@ scoreboard: env  ## write the counts into README.md and the claims into docs/cla
 
 verify: env  ## hash data, models and the DVC cache again, and name what is not as dvc.lock says
 	@python -m brittle.tools.verify
+
+pull: env  ## fetch data and models from the storage, check every list and hash, and only then use them (ARGS=--run-cache)
+	@python -m brittle.tools.pull $(ARGS)
 
 test: testing  ## all tests; each has a time limit (pyproject.toml), and so has the run
 	$(if $(shell command -v timeout),timeout --kill-after=60 5000) pytest

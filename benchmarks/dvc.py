@@ -38,7 +38,8 @@ from command import Command, stoppable
 ROOT = Path(__file__).resolve().parents[1]
 COMMIT = "b72fa31"  # the last one with all stages in one file
 SECONDS = 1.0  # the bar
-SOURCES = ("src", "docs", "plugins", "pyproject.toml", "requirements.lock")  # what stages need and no stage makes
+# What stages need and no stage makes.
+SOURCES = ("src", "docs", "evidence", "plugins", "pyproject.toml", "requirements.lock")
 TINY = ("params", "margin_", "sparse_")  # prefixes of the stages in the tiny run
 # What the stub writes depends on d, so that stages downstream of one that ran for another d run, too. The exception is
 # params.checked, which never changes.

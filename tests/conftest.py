@@ -137,9 +137,9 @@ def bring_pictures(repo: Repo) -> None:
 
 @pytest.fixture(scope="session")
 def reproduced(fresh: Repo, tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """The same after `make scale`, the headline experiment at the scale of params.yaml, the rest of it tiny.
+    """The same after `make repro`, the headline experiment at the scale of params.yaml, the rest of it tiny.
 
-    `dvc repro` leaves the same (test_scale.py, with BRITTLE_WHOLE=1), later: it writes all of dvc.lock at every stage.
+    `dvc repro` leaves the same (test_local.py, with BRITTLE_WHOLE=1), later.
     """
 
     def make(repo: Repo) -> None:

@@ -68,6 +68,7 @@ def test_every_benchmark_runs(script: Path, tmp_path: Path) -> None:
     for result in results:
         assert f"  {result.what}: {result.shown}" in done.stdout
         assert math.isfinite(result.value), result.what
+        assert script.stem != "gpu" or result.held is not False, result.what  # counts, whatever the machine
 
 
 @pytest.mark.parametrize("name", ["run.py", "contention.py"])
@@ -76,12 +77,6 @@ def test_a_wrong_argument_is_named_in_one_line(name: str) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == f"{name}: unrecognized arguments: --tinny\n"
-
-
-def test_what_a_long_run_of_the_grid_finds_is_not_mixed_with_tiny_cells() -> None:
-    done = run(BENCHMARKS / "grid.py", "--tiny", "--run", "1")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
 
 
 def test_a_script_that_fails_is_in_the_table_and_the_others_run(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from brittle.core.params import load
 from brittle.cross import data, measure, plot, worlds
 from brittle.cross import networks as cross
 from brittle.cross import tables as cross_tables
+from brittle.cross.measured import COLUMNS, Tables
 from brittle.drawing import style
 from brittle.nets import modules
 from brittle.nets.modules import Average, Cnn, Relu, SymmetricModule, as_two_layer, first_layer
@@ -655,7 +656,7 @@ def test_measured_rows_have_their_columns_and_agree_with_one_another(drawn: dict
     p = p.model_copy(update={"training": p.training.model_copy(update={"updates": 30, "batch": 64})})
     p = p.model_copy(update={"strength": p.strength.model_copy(update={"adversarial": 10})})
     p = p.model_copy(update={"measure": p.measure.model_copy(update={"attacked": 10, "bracketed": 3})})
-    tables, world = measure.Tables([], [], [], []), drawn["lms-5"]
+    tables, world = Tables([], [], [], []), drawn["lms-5"]
     net = plugins.named("net", "two_layer")
     made = [
         cross.train(p, "w", world, net, plugins.named("remedy", r), s)
@@ -663,7 +664,7 @@ def test_measured_rows_have_their_columns_and_agree_with_one_another(drawn: dict
         for s in (0, 1)
     ]
     assert len(list(measure.measure(p, world, made, tables))) == len(tables.networks) == 4
-    for part, columns in measure.COLUMNS.items():
+    for part, columns in COLUMNS.items():
         assert set(pd.DataFrame(getattr(tables, part)).columns) <= set(columns)
     attacks = pd.DataFrame(tables.attacks).set_index(["remedy", "seed", "attack"])["kept"].sort_index()
     for row in tables.networks:

@@ -15,7 +15,7 @@ from brittle.tools.graph import files
 from conftest import ENV, MODULES, ROOT, Repo
 from tiny import set_params
 
-HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_figures"]
+HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_crossings", "margin_figures"]
 FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures", "sparse_figures"]
 FIGURES += ["mnist_cifar_figures", "cifar10_figures", "cross_figures"]
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pandas as pd
 import pytest
 
 from brittle.core.errors import BadInput
 from brittle.core.params import TopLevel, load
-from brittle.report import across, build, captions, markdown
+from brittle.report import across, build, captions, drawn_from, markdown, play
 from brittle.report.page import Column, Figure, Page, Section, Sheet, in_order, render, unbroken
 from brittle.tools.graph import stages
 from conftest import ROOT
@@ -27,17 +29,27 @@ HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 300 120"><rect width="300" height="120" fill="#eee"/></svg>\n'
 )
+# Along z most samples flip, one of them back again; along the random direction two do.
+CROSSINGS = pd.DataFrame(
+    [(0, "z", i, 0.5 + i / 7, 1) for i in range(20)]
+    + [(0, "z", 3, 3.25, 0), (1, "z", 3, 1.75, 1)]
+    + [(0, "random", 1, 2.5, 1), (1, "random", 4, 9.5, 1), (1, "random", 5, 99.0, 1)],
+    columns=["seed", "direction", "sample", "c", "flips"],
+)
 WORLDS = ["sphere", "lms-5", "ms-5-7", "sparse", "mnist-cifar"]
 
 
 def make_inputs(folder: Path, committed: Path) -> None:
     """What the stage reads: figures, tables and claims as Git has them, and small made-up sheets."""
-    (folder / "plots").mkdir(parents=True)
+    for part in ("metrics", "plots"):
+        (folder / part).mkdir(parents=True)
     for name in ("params.yaml", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, folder)
-    for path in [committed / path for path in build.inputs() if path.startswith("plots/")]:
-        if path.is_file() and not path.name.startswith("cross_"):
-            shutil.copy(path, folder / "plots")
+    shutil.copytree(committed / "evidence", folder / "evidence")
+    for path in (path for path in build.inputs() if path.startswith(("metrics/", "plots/"))):
+        if (committed / path).is_file():
+            shutil.copy(committed / path, folder / path)
+    CROSSINGS.to_csv(folder / "plots/margin_crossings.csv", index=False)
     for name in MADE_UP:
         (folder / f"plots/{name}.svg").write_text(SVG)
     tables = {"vectors": vectors(), "probes": probes(), "remedies": remedies(), "attacks": attacks()}
@@ -84,6 +96,7 @@ def vectors() -> pd.DataFrame:
 
 def claim(id: str, **changes: Any) -> dict[str, Any]:
     columns = dict.fromkeys(build.CLAIMS, "words") | {"verdict": "reproduced", "source": "VYS Thm 1", "id": id}
+    columns |= {"question": 0, "by": "run", "run_verdict": "reproduced", "evidence_verdict": "not run"}
     return columns | changes
 
 
@@ -139,7 +152,7 @@ def test_the_page_is_well_formed_and_its_anchors_lead_somewhere(html: str) -> No
     document = Document(html)
     ids = [attributes["id"] for _, attributes in document.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    links = {attributes["href"] for attributes in document.all("a")}
+    links = {attributes["href"] for attributes in document.all("a") if "download" not in attributes}
     assert {link.removeprefix("#") for link in links} <= set(ids)
 
 
@@ -147,19 +160,40 @@ def test_everything_is_on_the_page(html: str, committed: Path) -> None:
     document = Document(html)
     shown = {attributes.get("id") for _, attributes in document.elements}
     assert {caption.name for caption in captions.FIGURES + captions.TABLES} <= shown
-    assert {f"claim-{id}" for id in pd.read_csv(committed / "plots/claims.csv")["id"]} <= shown
-    assert {"X1", "X2", "X3"} <= shown
+    assert set(pd.read_csv(committed / "plots/claims.csv")["id"]) <= shown
+    assert {"vectors", "probes", "remedies"} <= shown
     for caption in captions.FIGURES + captions.TABLES:
         assert f"<code>dvc repro {caption.stage}</code>" in html
     for path in build.inputs():
         assert f"<td><code>{path}</code></td>" in html
 
 
+def test_the_tables_behind_a_figure_are_those_that_its_stage_reads(html: str) -> None:
+    links = [a for a in Document(html).all("a") if "download" in a]
+    assert len(links) == sum(map(len, drawn_from.TABLES.values()))
+    for caption in captions.FIGURES:
+        stage = STAGES[caption.stage.rpartition(":")[2]]
+        known = {*stage.inputs, *(table.removesuffix(".csv") for table in stage.inputs), *stage.outputs}
+        assert set(drawn_from.TABLES[caption.name]) - {build.CROSSINGS} <= known, caption.name
+    (kkt,) = (a["href"] for a in links if a["download"] == "kkt.csv")
+    assert unquote(kkt.partition(",")[2]) == (ROOT / "plots/kkt.csv").read_text()
+
+
+def test_the_slider_has_every_crossing_up_to_the_end_of_the_figure_and_none_beyond() -> None:
+    samples = pd.DataFrame({"seed": [0, 0, 0, 1, 1], "on_margin": [1, 0, 1, 1, 1]})
+    rows = [(1, "z", 1, 2.0, 1), (0, "z", 0, 1.0, 1), (0, "z", 0, 3.0, 0), (0, "random", 1, 4.5, 1)]
+    crossings = pd.DataFrame(rows, columns=["seed", "direction", "sample", "c", "flips"])
+    found = json.loads(play.data(crossings, samples, 4.0))
+    assert found == {"of": 4, "most": 4.0, "z": [[0, 1.0, 1], [3, 2.0, 1], [0, 3.0, 0]], "random": []}
+
+
 def test_nothing_is_loaded_from_elsewhere(html: str) -> None:
     for tag, attributes in Document(html).elements:
         for name, value in attributes.items():
             if name in ("src", "href", "srcset", "action", "data", "poster", "background", "ping"):
-                assert value.startswith(("#", "data:image/svg+xml,", "data:,")), f"<{tag} {name}={value[:80]}>"
+                assert value.startswith(("#", "data:image/svg+xml,", "data:,", "data:text/csv;")), (
+                    f"<{tag} {name}={value[:80]}>"
+                )
     style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
     assert "url(" not in style
     assert "@import" not in style
@@ -209,14 +243,31 @@ def test_another_parameter_or_figure_gives_another_page(html: str, tmp_path: Pat
     assert written(tmp_path / "other") != html
 
 
+def test_the_page_says_which_device_computed_each_chapter(html: str, tmp_path: Path, committed: Path) -> None:
+    assert "<td>computed on</td><td><code>the CPU</code></td>" in html
+    make_inputs(tmp_path / "gpu", committed)
+    slabs = tmp_path / "gpu/metrics/slabs.json"
+    slabs.write_text(json.dumps(json.loads(slabs.read_text()) | {"device": "cuda, Some GPU"}) + "\n")
+    shown = written(tmp_path / "gpu")
+    assert "margin: the CPU; slabs: cuda, Some GPU; sparse: the CPU" in shown
+
+
 def test_claims_are_in_order_and_counted() -> None:
     ids = ["P1", "M10", "S2", "M2", "X1", "S10", "M1"]
     assert [c["id"] for c in in_order([claim(id) for id in ids])] == ["M1", "M2", "M10", "S2", "S10", "P1", "X1"]
     text = page([claim("M10"), claim("M2", verdict="differs"), claim("M1")])
-    assert text.index('id="claim-M2"') < text.index('id="claim-M10"')
+    assert text.index('id="M2"') < text.index('id="M10"')
     assert "<strong>2</strong> <span>✓ reproduced</span>" in text
     assert "<strong>1</strong> <span>≠ differs</span>" in text
-    assert "<strong>3</strong> <span>claims</span>" in text
+    assert "<strong>3</strong> <span>claims of the papers</span>" in text
+
+
+def test_questions_are_counted_apart_and_both_scales_are_shown() -> None:
+    text = page([claim("M1", evidence_verdict="differs", verdict="differs", by="evidence"), claim("M13", question=1)])
+    assert "<strong>1</strong> <span>claims of the papers</span>" in text
+    assert "<strong>1</strong> <span>open questions, explored</span>" in text
+    assert "1 of these verdicts rest on evidence" in text
+    assert text.count("the two scales disagree</p>") == 1
 
 
 def test_numbers_are_written_as_their_column_says_and_absent_ones_as_a_dash() -> None:

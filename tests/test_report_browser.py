@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +20,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
 from brittle.report import across
-from test_report import HOSTILE, WORLDS, make_inputs, written
+from brittle.verdicts import VERDICTS
+from test_report import CROSSINGS, HOSTILE, WORLDS, make_inputs, written
 
 BROWSER, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
@@ -106,7 +109,7 @@ def place(key: str) -> int:
 
 
 def test_what_a_plugin_calls_itself_is_text(browser: Browser) -> None:
-    assert HOSTILE in browser.column("X3-table", place("remedy"))
+    assert HOSTILE in browser.column("remedies-table", place("remedy"))
     assert browser.js("return document.scripts.length") == 1
 
 
@@ -123,19 +126,19 @@ def test_claims_are_sorted_by_click_and_by_keyboard(browser: Browser, key: str |
     assert browser.column("claims", 0) == ids
     assert press(1) == "descending"
     assert browser.column("claims", 0) == ids[::-1]
-    assert press(5) == "ascending"
+    assert press(4) == "ascending"
     assert browser.one("#claims th").get_attribute("aria-sort") is None
-    verdicts = [verdict.split(maxsplit=1)[1] for verdict in browser.column("claims", 4)]
-    order = ["reproduced", "differs", "not run at this scale"]
-    assert verdicts == sorted(verdicts, key=order.index)
+    verdicts = [cell.splitlines()[0].split(maxsplit=1)[1] for cell in browser.column("claims", 3)]
+    assert verdicts == sorted(verdicts, key=VERDICTS.index)
 
 
 def test_a_sheet_is_sorted_by_numbers_and_empty_cells_are_last(browser: Browser) -> None:
-    browser.click(f"#X3-table th:nth-child({place('cost') + 1}) button")  # as text, 100 would be before 2
-    assert [float(cost) for cost in browser.column("X3-table", place("cost"))] == sorted([1, 11, 2, 100] * len(WORLDS))
+    browser.click(f"#remedies-table th:nth-child({place('cost') + 1}) button")  # as text, 100 would be before 2
+    costs = [float(cost) for cost in browser.column("remedies-table", place("cost"))]
+    assert costs == sorted([1, 11, 2, 100] * len(WORLDS))
     for _ in range(2):  # either way
-        browser.click(f"#X3-table th:nth-child({place('certified') + 1}) button")
-        shares = browser.column("X3-table", place("certified"))
+        browser.click(f"#remedies-table th:nth-child({place('certified') + 1}) button")
+        shares = browser.column("remedies-table", place("certified"))
         numbers = [float(share) for share in shares[:8]]
         assert all(share.startswith("–") for share in shares[8:])
     assert numbers == sorted(numbers, reverse=True)
@@ -152,12 +155,12 @@ def test_filters_hide_rows_and_combine(browser: Browser) -> None:
         "return [...document.querySelectorAll('[data-table=claims] [aria-pressed=true]')].map((b) => b.innerText)"
     )
     assert pressed == ["≠ differs", "FP"]
-    browser.click(".glance a[href='#claim-M1']")  # a link to a row that is hidden brings it back
+    browser.click(".glance a[href='#M1']")  # a link to a row that is hidden brings it back
     assert browser.column("claims", 0) == everything
 
-    browser.click(f"[data-table=X3-table] [data-choice='{WORLDS[1]}']")
-    assert set(browser.column("X3-table", 0)) == {WORLDS[1]}
-    assert set(browser.column("X1-table", 0)) == set(WORLDS)
+    browser.click(f"[data-table=remedies-table] [data-choice='{WORLDS[1]}']")
+    assert set(browser.column("remedies-table", 0)) == {WORLDS[1]}
+    assert set(browser.column("vectors-table", 0)) == set(WORLDS)
 
 
 def test_the_theme_is_remembered(browser: Browser) -> None:
@@ -197,7 +200,10 @@ def test_everything_can_be_read_without_scripts(browser: Browser) -> None:
         rows = browser.driver.find_elements(By.CSS_SELECTOR, "#claims tbody tr")
         assert len(rows) == len(ids)
         assert all(row.is_displayed() for row in rows)
-        assert browser.one("#X3-table th").text == "World"
+        assert browser.one("#remedies-table th").text == "World"
+        assert browser.driver.find_elements(By.CSS_SELECTOR, ".play") == []
+        assert browser.one("#margin_flipped img").is_displayed()
+        assert browser.one("#margin_flipped a[download]").is_displayed()
         buttons = browser.driver.find_elements(By.TAG_NAME, "button")
         assert [button.get_attribute("outerHTML") for button in buttons if button.is_displayed()] == []
     finally:
@@ -212,11 +218,74 @@ def test_on_paper_there_are_no_buttons_and_the_rules_are_open(browser: Browser) 
         assert browser.js(shown, "button:not(th button), nav, .filters") == 0
         assert browser.one("#claims th").text == "Id"  # the title of a column is a button on the screen
         assert browser.js(shown, "#claims details p") > 0
+        assert browser.js(shown, ".play, a[download]") == 0
         assert browser.js(shown, "#made table") == 2  # versions and files, but not the pages of parameters
         assert browser.js(shown, "pre") == 0
         assert browser.js("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     finally:
         browser.cdp("Emulation.setEmulatedMedia", media="")
+
+
+def press(browser: Browser, *keys: str) -> str:
+    """Press keys on the slider; what it says then."""
+    browser.one("#margin_flipped .play input").send_keys(*keys)
+    return browser.one("#margin_flipped output").text
+
+
+def test_the_slider_counts_the_exact_crossings(browser: Browser) -> None:
+    assert press(browser, Keys.HOME).startswith("At size 0.00: 0 of ")
+    size = 0.0
+    for keys in ([Keys.PAGE_UP] * 2, [Keys.ARROW_RIGHT] * 7, [Keys.ARROW_LEFT] * 3, [Keys.END]):
+        said = press(browser, *keys)
+        size = float(browser.one("#margin_flipped .play input").get_property("value"))
+        events = CROSSINGS[CROSSINGS["c"] <= size].sort_values("c", kind="stable")
+        last = events.groupby(["direction", "seed", "sample"])["flips"].last()  # flipped, or flipped back
+        z, random = (int(last[name].sum()) if name in last.index else 0 for name in ("z", "random"))
+        assert re.findall(r"(\d+) of \d+ samples", said) == [str(z), str(random)]
+        squares = "return document.querySelectorAll('#margin_flipped rect.z.flipped').length"
+        assert browser.js(squares) == z
+    assert size > 0
+    assert z > 0
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_slider_fits_and_stands_out_in_either_theme(browser: Browser, width: int) -> None:
+    browser.visit(width)
+    for _ in range(2):
+        colours = browser.js(
+            "return ['z', 'random'].map((name) => getComputedStyle(document.querySelector(`.play path.${name}`)))"
+            ".map((style) => style.stroke)"
+            ".concat(getComputedStyle(document.body).backgroundColor)"
+        )
+        assert len(set(colours)) == 3
+        browser.click("#theme")
+    box = browser.js("const b = document.querySelector('.play svg').getBoundingClientRect(); return [b.left, b.right]")
+    assert box[0] >= 0
+    assert box[1] <= width
+
+
+def test_every_claim_and_figure_has_a_link_to_itself(browser: Browser) -> None:
+    for id in ("M6", "X1", "margin_flipped", "kkt"):
+        link = browser.one(f"[id='{id}'] a.here")
+        assert link.get_attribute("href") == f"{browser.url}#{id}"
+        browser.js("arguments[0].click()", link)
+        assert browser.js("return document.querySelector(':target').id") == id
+
+
+def test_the_data_behind_a_figure_are_one_click_away(browser: Browser, tmp_path: Path) -> None:
+    browser.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    browser.click("#kkt a[download]")
+    for _ in range(100):
+        if (tmp_path / "kkt.csv").exists():
+            break
+        time.sleep(0.1)
+    folder = Path(browser.url.removeprefix("file://")).parent
+    assert (tmp_path / "kkt.csv").read_bytes() == (folder / "kkt.csv").read_bytes()
+    figures = browser.js(
+        "return [...document.querySelectorAll('figure')].filter((f) => !f.querySelector('a[download]'))"
+        ".map((f) => f.id)"
+    )
+    assert figures == []
 
 
 def test_a_figure_is_enlarged_and_put_back(browser: Browser) -> None:

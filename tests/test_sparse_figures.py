@@ -32,7 +32,7 @@ def tables(tmp_path: Path, committed: Path) -> Path:
     for file in (committed / "plots").glob("sparse_*.csv"):
         shutil.copy(file, tmp_path / "plots")
     shutil.copytree(committed / "plots/sparse_growth", tmp_path / "plots/sparse_growth")
-    shutil.copytree(committed / "docs/paper-scale", tmp_path / "docs/paper-scale")
+    shutil.copytree(committed / "evidence", tmp_path / "evidence")
     return tmp_path
 
 

@@ -16,12 +16,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save
 
 from brittle.core.errors import BadInput
 
 PathLike = str | os.PathLike[str]
+
+# Which device computed what. Where it was the CPU nothing is said, so that files of the CPU are what they always were.
+_devices = {"here": "", "read": ""}  # of this process; of the tensors that it has read
+
+
+def computed_on(device: str) -> None:
+    """Tensors saved from here on were computed on this device; empty for the CPU."""
+    _devices.update(here=device, read="")
 
 
 @contextmanager
@@ -59,15 +67,23 @@ def existing(path: PathLike) -> Path:
 
 
 def save_tensors(path: PathLike, tensors: Mapping[str, np.ndarray]) -> None:
-    # No metadata: safetensors writes it in no fixed order, and equal inputs must give equal bytes.
+    # At most one entry of metadata: safetensors has no fixed order for several, and equal inputs give equal bytes.
+    about = {"device": _devices["here"]} if _devices["here"] else None
     with replacing(path) as temporary:
-        temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in tensors.items()}))
+        temporary.write_bytes(save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, about))
+
+
+def device_of(path: PathLike) -> str:
+    """The device that computed the tensors of this file; empty for the CPU."""
+    with safe_open(existing(path), framework="numpy") as file:
+        return (file.metadata() or {}).get("device", "")
 
 
 def load_tensors(path: PathLike, shapes: Mapping[str, str], **sizes: int) -> dict[str, np.ndarray]:
     """Tensors by name, each with its axes: `"s m d"`, one letter per size, some fixed by `sizes`; or `"..."`, any."""
     try:
         tensors = load_file(existing(path))
+        _devices["read"] = _devices["read"] or device_of(path)
     # The last two are for number types that numpy does not have, such as bfloat16.
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{path}: is not a complete safetensors file ({error}); remove it and run `dvc repro`") from None
@@ -107,10 +123,23 @@ def load_table(path: PathLike, columns: Sequence[str], text: Sequence[str] = ())
 
 
 def save_metrics(path: PathLike, metrics: Mapping[str, float | int | str]) -> None:
-    """Write a flat json object. A number that does not exist (no finite perturbation flips a sample) is null."""
+    """Write a flat json object. A number that does not exist (no finite perturbation flips a sample) is null.
+
+    If a device other than the CPU computed this, or the tensors read for it, the key `device` says which.
+    """
+    if device := _devices["here"] or _devices["read"]:
+        metrics = {**metrics, "device": device}
     with replacing(path) as temporary:
         rounded = {key: _rounded(value) for key, value in metrics.items()}
         temporary.write_text(json.dumps(rounded, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def load_metrics(path: PathLike) -> dict[str, float | int | str | None]:
+    """Load what `save_metrics` wrote."""
+    try:
+        return dict(json.loads(load_text(path)))
+    except ValueError:
+        raise BadInput(f"{path}: is not a json object; remove it and run `dvc repro`") from None
 
 
 def load_text(path: PathLike) -> str:

@@ -6,8 +6,9 @@ import pandas as pd
 
 from brittle.core import store
 from brittle.core.stage import run
-from brittle.cross import measure, plot
+from brittle.cross import plot
 from brittle.cross import tables as cross_tables
+from brittle.cross.measured import COMPARED, Tables
 from brittle.drawing import style
 from brittle.drawing.params import FigureParams
 from brittle.drawing.save import save
@@ -15,11 +16,11 @@ from brittle.drawing.save import save
 
 def main(params: FigureParams) -> None:
     style.use(params.figures.font_size)
-    builtin, plugin = (measure.Tables.load(whose) for whose in ("builtin", "plugin"))
+    builtin, plugin = (Tables.load(whose) for whose in ("builtin", "plugin"))
     # Concatenating an empty table would turn the numbers of the other into text.
     both = {part: pd.concat([builtin[part], plugin[part]]) if len(plugin[part]) else builtin[part] for part in builtin}
     vectors = cross_tables.vectors(both["vectors"])
-    probes = cross_tables.probes(both["networks"], measure.COMPARED)
+    probes = cross_tables.probes(both["networks"], COMPARED)
     remedies = cross_tables.remedies(both["networks"], both["attacks"])
     tables = {
         "vectors": vectors,

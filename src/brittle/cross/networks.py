@@ -16,14 +16,13 @@ from brittle.attacks.pgd import pgd
 from brittle.core import store
 from brittle.core.progress import Checkpoint
 from brittle.cross.kept import Kept
+from brittle.cross.measured import Row
 from brittle.cross.params import Cross, Strength
 from brittle.nets import weights
 from brittle.nets.modules import Average
 from brittle.plugins import Plugin
 from brittle.train.remedies import RemedyPlan, Task
 from brittle.worlds.common import World
-
-Row = dict[str, object]
 
 
 @dataclass(frozen=True)

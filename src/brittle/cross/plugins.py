@@ -16,6 +16,7 @@ from brittle.core.progress import bar, resumable
 from brittle.core.stage import run
 from brittle.cross import measure, networks, worlds
 from brittle.cross.kept import Kept
+from brittle.cross.measured import COMPARED, Tables
 from brittle.cross.params import Cross, CrossParams
 from brittle.nets import weights
 from brittle.plugins import Plugin
@@ -27,7 +28,7 @@ def main(params: CrossParams) -> None:
     where = device.pick(params.device)
     texts = files(p.plugins)
     plugins.load_files(texts)
-    tables = measure.Tables([], [], [], [])
+    tables = Tables([], [], [], [])
     todo = {name: (there.to(where), list(jobs(p, name, there))) for name, there in chosen(p)}
     work = sum(len(each) for _, each in todo.values())
     with resumable("cross_plugins") as checkpoints, bar(work, "plugins") as shown:
@@ -77,7 +78,7 @@ def jobs(p: Cross, name: str, there: World) -> Iterator[tuple[Plugin, Plugin, in
     own = [plugins.named("remedy", remedy) for remedy in p.remedies]
     remedies = plugins.user_supplied("remedy") if name in p.worlds else [*own, *plugins.user_supplied("remedy")]
     pairs = [(standard, remedy) for remedy in remedies]
-    compared = [remedy for remedy in own if remedy.name in measure.COMPARED]
+    compared = [remedy for remedy in own if remedy.name in COMPARED]
     pairs += [(net, remedy) for net in plugins.user_supplied("net") for remedy in compared]
     for net, remedy in dict.fromkeys(pairs):
         for seed in p.seeds:

@@ -7,6 +7,7 @@ from brittle.core.progress import bar, resumable
 from brittle.core.stage import run
 from brittle.cross import measure, networks, worlds
 from brittle.cross.kept import Kept
+from brittle.cross.measured import Tables
 from brittle.cross.params import CrossParams
 from brittle.nets import weights
 
@@ -14,7 +15,7 @@ from brittle.nets import weights
 def main(params: CrossParams) -> None:
     p = params.cross
     where = device.pick(params.device)
-    tables, work = measure.Tables([], [], [], []), len(p.worlds) * len(p.remedies) * len(p.seeds)
+    tables, work = Tables([], [], [], []), len(p.worlds) * len(p.remedies) * len(p.seeds)
     with resumable("cross_probe") as checkpoints, bar(work, "probing") as shown:
         for name in p.worlds:
             there = worlds.load_world(name, where)

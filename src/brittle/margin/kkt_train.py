@@ -9,7 +9,7 @@ import torch
 
 from brittle.core import device, store
 from brittle.core.errors import BadInput
-from brittle.core.progress import Checkpoint, bar, resumable
+from brittle.core.progress import Checkpoint, Pace, bar, resumable
 from brittle.core.rng import rng
 from brittle.core.stage import run
 from brittle.margin.draws import draws
@@ -29,7 +29,7 @@ def main(params: KKTParams) -> None:
     starts = [initial(p.d, p.width, s, [rng(seed, "margin init") for seed in p.seeds]) for s in p.init_scales]
     start = TwoLayer(*(torch.cat([getattr(net, name) for net in starts]) for name in ("w", "b", "v")))
     xs, ys = (torch.from_numpy(a).to(where) for a in (x, y))
-    tensors, state = {}, None
+    tensors, state, pace = {}, None, Pace()
     with resumable(STAGE) as checkpoints, bar(-levels[-1], "training") as shown:
         for level in levels:
             settings = (p.seeds, p.width, p.init_scales, p.momentum, p.max_steps, levels, level, where)
@@ -37,7 +37,8 @@ def main(params: KKTParams) -> None:
             saved = checkpoint.load(flow.FlowState.names())
 
             def watch(now: flow.FlowState, checkpoint: Checkpoint = checkpoint) -> None:
-                shown.reach(min(-float(now.ln_loss.max()) / math.log(10), shown.total))
+                if pace.due():
+                    shown.reach(min(-float(now.ln_loss.max()) / math.log(10), shown.total))
                 if checkpoint.due():
                     checkpoint.save(now.arrays())
 
@@ -55,6 +56,7 @@ def main(params: KKTParams) -> None:
                 )
             except NotReached as short:
                 raise BadInput(f"{STAGE}: stopped at {short}; a larger kkt.max_steps may help") from None
+            shown.reach(-level)
             checkpoint.save(state.arrays())
             for name, tensor in vars(net).items():
                 shape = (len(p.init_scales), len(p.seeds), *tensor.shape[1:])

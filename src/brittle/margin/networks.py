@@ -14,7 +14,7 @@ from torch import Tensor
 from brittle.core import machine, store
 from brittle.core.device import keep_freed_memory
 from brittle.core.errors import BadInput
-from brittle.core.progress import Checkpoint, Checkpoints, bar, resumable
+from brittle.core.progress import Checkpoint, Checkpoints, Pace, bar, resumable
 from brittle.core.rng import rng
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.train import flow, protocol
@@ -71,6 +71,7 @@ def train(
     machine.use_threads(2 if min(together, len(seeds)) * x[0].size * width >= SHARED else 1)
     if where.type == "cpu" and x.shape[1] * width >= LARGE:
         keep_freed_memory()
+    pace = Pace()
     groups = [slice(i, i + together) for i in range(0, len(seeds), together)]
     ln_target = method.settings["ln_target"]
     nets, histories = [], []
@@ -82,7 +83,8 @@ def train(
 
         def each_step(state: State, group: slice = group, checkpoint: Checkpoint = checkpoint) -> None:
             # ln loss falls ever faster; its square root is roughly linear in time.
-            watch(group.start + float((state.ln_loss / ln_target).clamp(0, 1).sqrt().sum()))
+            if pace.due():
+                watch(group.start + float((state.ln_loss / ln_target).clamp(0, 1).sqrt().sum()))
             if checkpoint.due():
                 checkpoint.save(state.arrays())
 
@@ -94,6 +96,7 @@ def train(
             net, state = method.train(on(x), on(y), start.to(where), state=restored, watch=each_step, **method.settings)
         except NotReached as short:
             raise BadInput(f"{checkpoints.stage}: stopped at {short}; {advise}") from None
+        watch(min(group.stop, len(seeds)))
         checkpoint.save(state.arrays())  # also when done: the process may be killed before the stage ends
         nets.append({name: tensor.cpu().numpy() for name, tensor in vars(net).items()})
         histories += list(torch.stack([*state.history, state.ln_loss], dim=1).cpu().numpy())

@@ -9,7 +9,7 @@ import torch
 
 from brittle.core import device, store
 from brittle.core.errors import BadInput
-from brittle.core.progress import Checkpoint, bar, resumable
+from brittle.core.progress import Checkpoint, Pace, bar, resumable
 from brittle.core.stage import run
 from brittle.margin.draws import draws
 from brittle.margin.optimisers import runs
@@ -27,14 +27,15 @@ def main(params: OptimisersParams) -> None:
     xs, ys = (torch.from_numpy(a).to(where) for a in (x, y))
     ln_target = p.log10_target * math.log(10)
     every = runs(p)
-    tensors, rows = {}, []
+    tensors, rows, pace = {}, [], Pace()
     with resumable(STAGE) as checkpoints, bar(len(every), "training") as shown:
         for n, each in enumerate(every):
             checkpoint = checkpoints.of(x, y, p.seeds, each, ln_target, p.max_steps, where)
             saved = checkpoint.load(OptimiserState.names())
 
             def watch(state: OptimiserState, n: int = n, checkpoint: Checkpoint = checkpoint) -> None:
-                shown.reach(n + float((state.ln_loss / ln_target).clamp(0, 1).mean()))
+                if pace.due():
+                    shown.reach(n + float((state.ln_loss / ln_target).clamp(0, 1).mean()))
                 if checkpoint.due():
                     checkpoint.save(state.arrays())
 
@@ -52,6 +53,7 @@ def main(params: OptimisersParams) -> None:
                 )
             except NotReached as short:
                 raise BadInput(f"{STAGE}: {each.name}: stopped at {short}; try a larger optimisers.max_steps") from None
+            shown.reach(n + 1)
             checkpoint.save(state.arrays())
             tensors |= each.arrays(net)
             history = torch.stack([*state.history, state.ln_loss], dim=1)

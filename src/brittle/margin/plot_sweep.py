@@ -15,7 +15,7 @@ from brittle.drawing.style import GREY, shades
 
 
 def _lines(ax: Axes, table: pd.DataFrame, by: str, column: str, colours: dict[float, str], layer: bool) -> None:
-    """Mean ± std over seeds against d, one line per value of `by`; the layer at the paper's scale is drawn lighter."""
+    """Mean ± std over seeds against d, one line per value of `by`; that of long runs is drawn lighter."""
     look = {"marker": "o", "markersize": 2.5, "linewidth": 0.9, "markerfacecolor": "white", "alpha": 0.75}
     if not layer:
         look = {"marker": "o", "markersize": 4, "linewidth": 1.6}
@@ -31,7 +31,7 @@ def _keys(ax: Axes, colours: dict[float, str], name: Callable[[float], str], lay
     if layered:
         handles.append(Line2D([], [], color=GREY, marker="o", markersize=4, label="this run"))
         look = {"markersize": 2.5, "linewidth": 0.9, "markerfacecolor": "white"}
-        handles.append(Line2D([], [], color=GREY, marker="o", label="paper scale", **look))
+        handles.append(Line2D([], [], color=GREY, marker="o", label="evidence", **look))
     ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.6)
 
 
@@ -47,13 +47,12 @@ def _root(ax: Axes, tables: list[pd.DataFrame]) -> None:
     ax.annotate("$\\sqrt{d}$", (d[-1], d[-1] ** 0.5), xytext=(-4, 3), textcoords="offset points", ha="right")
 
 
-def fig1(sweep: pd.DataFrame, widths: pd.DataFrame, paper: pd.DataFrame) -> Figure:
+def fig1(sweep: pd.DataFrame, widths: pd.DataFrame, long_sweep: pd.DataFrame, long_widths: pd.DataFrame) -> Figure:
     """The smallest size at which z flips all margin samples, against d: (a) for m = d^α, (b) for several widths."""
-    paper_a, paper_b = paper[paper["figure"] == "1a"], paper[paper["figure"] == "1b"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.4), layout="constrained")
     for ax, mine, theirs, by, name in (
-        (left, sweep, paper_a, "alpha", lambda a: f"$m=d^{{{a:g}}}$"),
-        (right, widths, paper_b, "width", lambda w: f"width {w:g}"),
+        (left, sweep, long_sweep, "alpha", lambda a: f"$m=d^{{{a:g}}}$"),
+        (right, widths, long_widths, "width", lambda w: f"width {w:g}"),
     ):
         colours = _colours(mine[by], theirs[by])
         _lines(ax, theirs, by, "c", colours, layer=True)
@@ -66,18 +65,17 @@ def fig1(sweep: pd.DataFrame, widths: pd.DataFrame, paper: pd.DataFrame) -> Figu
     return figure
 
 
-def fig2(sweep: pd.DataFrame, paper: pd.DataFrame) -> Figure:
+def fig2(sweep: pd.DataFrame, long: pd.DataFrame) -> Figure:
     """How many samples are on the margin, against d: (a) their share, (b) how many are not."""
-    paper = paper[paper["figure"] == "1a"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.2), layout="constrained")
-    colours = _colours(sweep["alpha"], paper["alpha"])
+    colours = _colours(sweep["alpha"], long["alpha"])
     for ax, column in ((left, "on_margin"), (right, "off_margin")):
-        _lines(ax, paper, "alpha", column, colours, layer=True)
+        _lines(ax, long, "alpha", column, colours, layer=True)
         _lines(ax, sweep, "alpha", column, colours, layer=False)
         ax.set(xlabel="input dimension $d$")
     left.set(ylabel="share of samples on the margin", title="(a) On the margin", ylim=(0.88, 1.005))
     left.axhline(0.92, color="black", linestyle="--", linewidth=1.2)
     left.annotate("0.92", (left.get_xlim()[1], 0.92), xytext=(-2, 3), textcoords="offset points", ha="right")
     right.set(ylabel="samples not on the margin", title="(b) Not on the margin", yscale="symlog", ylim=(-0.3, None))
-    _keys(right, colours, lambda a: f"$m=d^{{{a:g}}}$", layered=len(paper) > 0)
+    _keys(right, colours, lambda a: f"$m=d^{{{a:g}}}$", layered=len(long) > 0)
     return figure

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 import torch
 from torch import Tensor
 
-from brittle.attacks.universal import z_direction
+from brittle.attacks.universal import thm41, z_direction
 from brittle.core import store
 from brittle.core.progress import tracked
 from brittle.core.stage import run
 from brittle.margin.params import MarginParams
 from brittle.margin.variants import Variant, headline, transfer
 from brittle.margin.variants_params import VariantsParams
-from brittle.nets.two_layer import shapes, single
+from brittle.nets.two_layer import TwoLayer, shapes, single
 from brittle.probes.margin import MarginProbe, along, probe
 
 BEYOND = 1.5  # z from all samples is followed up to this many times the network's own c
@@ -36,11 +38,12 @@ def main(params: Params) -> None:
     rows = []
     for variant in tracked(headline(p), "attacking"):
         for i, seed in enumerate(variant.data_seeds):
-            found, x, _ = measured(variant, i)
+            found, x, y = measured(variant, i)
             norm = float(x[found.margin].norm(dim=1).mean())
             share, count = float(found.margin.double().mean()), int(found.margin.sum())
             row = {"world": variant.world, "loss": variant.loss, "seed": seed, "d": p.d, "m": p.m, "norm": norm}
-            rows.append(row | {"c": found.c, "c_over_norm": found.c / norm, "on_margin": share, "margin_size": count})
+            row |= {"c": found.c, "c_over_norm": found.c / norm, "on_margin": share, "margin_size": count}
+            rows.append(row | corollary(single(nets, i, f"{variant.name}."), x, y, found))
     store.save_table("plots/variants.csv", pd.DataFrame(rows))
 
     rows = []
@@ -52,6 +55,20 @@ def main(params: Params) -> None:
             row = {"width": variant.width, "loss": variant.loss, "init": init, "own_c": found.c}
             rows.append(row | {"shared_c": shared.all_at_once(), "flipped": float(shared.flipped(at))})
     store.save_table("plots/transfer.csv", pd.DataFrame(rows))
+
+
+def corollary(net: TwoLayer, x: Tensor, y: Tensor, found: MarginProbe) -> dict[str, float]:
+    """VYS Cor 4.1: Thm 4.1's z of the margin set alone, where that set is what the theorem assumes."""
+    x, y = x[found.margin], y[found.margin]
+    proof, on_sphere = thm41(x, y), torch.allclose(x.norm(dim=1), x.new_tensor(x.shape[1]).sqrt(), rtol=1e-4)
+    after = y * net((x - y[:, None] * proof.z)[None])[0] / found.outputs.min()
+    applies = proof.applies and on_sphere
+    return {
+        "applies": int(applies),
+        "z_norm": float(proof.z.norm()) if applies else math.nan,
+        "z_bound": proof.bound if applies else math.nan,
+        "largest_after": float(after.max()) if applies else math.nan,
+    }
 
 
 def _axes(variant: Variant) -> dict[str, str]:

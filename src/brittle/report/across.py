@@ -13,7 +13,7 @@ WORDS = (
 )
 
 VECTORS = Sheet(
-    "X1",
+    "vectors",
     "One vector",
     "VYS flip all samples with z = Σ yᵢxᵢ, SB with a universal perturbation along S, FP with a dense sum of words. "
     "Are these one idea? z is the first moment in which the labels differ, T₁. Where it is noise, because the classes "
@@ -34,7 +34,7 @@ VECTORS = Sheet(
 )
 
 PROBES = Sheet(
-    "X2",
+    "probes",
     "Every probe in every world",
     "What one paper measures on its own networks, measured on those of the others. A dash stands where a probe has no "
     "meaning.",
@@ -65,7 +65,7 @@ PROBES = Sheet(
 )
 
 REMEDIES = Sheet(
-    "X3",
+    "remedies",
     "The leaderboard of remedies",
     "Every remedy in every world, the most robust first; sort by any column. Nothing: plain SGD. Adversarial: from "
     "there, trained against PGD. Diverse: two networks with orthogonal input gradients. Noised: half of the samples "
@@ -113,7 +113,7 @@ SHEETS = {  # by the path of the table that each sheet shows
     "plots/cross_remedies.csv": REMEDIES,
     "plots/cross_attacks.csv": ATTACKS,
 }
-DRAWN = {"X1": "cross_vectors", "X3": "cross_remedies"}  # the figure above each sheet
+DRAWN = {"vectors": "cross_vectors", "remedies": "cross_remedies"}  # the figure above each sheet
 
 
 def section(rows: Mapping[str, Sequence[Row]], figures: Mapping[str, Figure]) -> Section:

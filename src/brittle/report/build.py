@@ -10,10 +10,14 @@ from brittle.core import store
 from brittle.core.errors import BadInput
 from brittle.core.params import TopLevel
 from brittle.core.stage import run
-from brittle.report import across, captions, markdown
+from brittle.report import across, captions, drawn_from, markdown, play
 from brittle.report.page import Figure, Page, Section, Sheet, render
+from brittle.verdicts import SETS
 
-CLAIMS = ["id", "verdict", "says", "measured", "paper", "rule", "scale", "source", "rests_on"]
+CLAIMS = ["id", "verdict", "by", "says", "paper", "premise", "rule", "source", "rests_on"]
+CLAIMS += [f"{name}_{key}" for name in SETS for key in ("verdict", "measured", "decided_by", "missing", "scale")]
+METRICS = [f"metrics/{name}.json" for name in ("margin", "slabs", "sparse", "mnist_cifar", "cifar10", "cross")]
+SLIDER, CROSSINGS = "margin_flipped", "plots/margin_crossings.csv"  # the figure that has one, and what it shows
 PACKAGES = ["dvc", "jinja2", "matplotlib", "numpy", "pandas", "safetensors", "scikit-learn", "scipy"]
 PACKAGES += ["torch", "torchvision"]
 
@@ -21,7 +25,8 @@ PACKAGES += ["torch", "torchvision"]
 def main(params: TopLevel) -> None:
     figures = {caption.name: _figure(caption) for caption in captions.FIGURES}
     tables = {caption.name: _table(caption) for caption in captions.TABLES}
-    claims = store.load_table("plots/claims.csv", [], text=CLAIMS)[CLAIMS].astype(object).fillna("")
+    claims = store.load_table("plots/claims.csv", ["question"], text=CLAIMS)
+    claims = claims[["question", *CLAIMS]].astype(object).fillna("")
     page = Page(
         claims=claims.to_dict("records"),
         across=across.section({path: _rows(path, sheet) for path, sheet in across.SHEETS.items()}, figures),
@@ -36,7 +41,7 @@ def main(params: TopLevel) -> None:
             for chapter in captions.CHAPTERS
         ],
         params=Path("params.yaml").read_text(encoding="utf-8"),
-        versions=versions(),
+        versions=versions() | {"computed on": devices()},
         digests={path: hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12] for path in inputs()},
     )
     store.save_bytes("plots/report.html", render(page).encode())
@@ -49,18 +54,40 @@ def versions() -> dict[str, str]:
     return {"brittle": own} | {name: locked[name] for name in PACKAGES}
 
 
+def devices() -> str:
+    """The devices that networks were trained and measured on, which is what `device: auto` meant."""
+    found = {path: store.load_metrics(path).get("device", "the CPU") for path in METRICS}
+    if len(set(found.values())) == 1:
+        return str(found[METRICS[0]])
+    return "; ".join(f"{Path(path).stem}: {device}" for path, device in found.items())
+
+
 def inputs() -> list[str]:
     """Every file that the page is made from."""
     drawn = [f"plots/{caption.name}.svg" for caption in captions.FIGURES]
     tables = [f"plots/{caption.name}.md" for caption in captions.TABLES]
     made_by = ["params.yaml", "pyproject.toml", "requirements.lock"]
-    return sorted([*made_by, "plots/claims.csv", *across.SHEETS, *drawn, *tables])
+    data = {str(part) for tables in drawn_from.TABLES.values() for each in tables for part in drawn_from.files(each)}
+    return sorted({*made_by, "plots/claims.csv", *METRICS, *across.SHEETS, *drawn, *tables, *data})
 
 
 def _figure(caption: captions.Caption) -> Figure:
     return Figure(
-        caption.name, caption.title, caption.words, caption.stage, store.load_text(f"plots/{caption.name}.svg")
+        caption.name,
+        caption.title,
+        caption.words,
+        caption.stage,
+        store.load_text(f"plots/{caption.name}.svg"),
+        drawn_from.data(caption.name),
+        _slider() if caption.name == SLIDER else "",
     )
+
+
+def _slider() -> str:
+    crossings = store.load_table(CROSSINGS, ["seed", "sample", "c", "flips"], text=["direction"])
+    samples = store.load_table("plots/margin_samples.csv", ["seed", "on_margin"])
+    sizes = store.load_table("plots/margin_flipped.csv", ["size"])["size"]
+    return play.data(crossings, samples, float(sizes.max()))
 
 
 def _table(caption: captions.Caption) -> Sheet:

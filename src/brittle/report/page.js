@@ -1,4 +1,4 @@
-// Theme, sorting, filters, enlarged figures. Without this script everything can still be read.
+// Theme, sorting, filters, enlarged figures, a slider. Without this script everything can still be read.
 "use strict";
 
 const root = document.documentElement;
@@ -113,6 +113,67 @@ function following(links) {
   for (const target of of.keys()) watcher.observe(target);
 }
 
+// A slider under the headline figure: how many samples a perturbation of this size has flipped, along either direction.
+const NAMES = { z: "along z", random: "along a random direction" };
+function playing(figure) {
+  const data = JSON.parse(figure.dataset.play);
+  const make = (parent, name, attributes = {}, text = "") => {
+    const drawn = ["div", "label", "input", "output"].includes(name);
+    const made = drawn ? document.createElement(name) : document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(text);
+    parent.append(made);
+    return made;
+  };
+  const box = document.createElement("div");
+  box.className = "play";
+  const id = `${figure.id}-size`;
+  make(box, "label", { for: id }, "Size of the perturbation");
+  const slider = make(box, "input", { id, type: "range", min: 0, max: data.most, step: data.most / 400 });
+  slider.value = data.z[data.z.length >> 1]?.[1] ?? 0; // where z has flipped half of them
+  const said = make(box, "output", { for: id });
+  const [left, right, bottom, top] = [52, 640, 196, 12];
+  const columns = Math.ceil(Math.sqrt(data.of * 2.2)), rows = Math.ceil(data.of / columns), cell = 276 / columns;
+  const svg = make(box, "svg", { viewBox: `0 0 650 ${260 + rows * cell}`, role: "img", "aria-label": "The share of the samples flipped against the size, and every sample as a square, filled when it is flipped" });
+  const x = (size) => left + ((right - left) * size) / data.most;
+  const y = (count) => bottom - ((bottom - top) * count) / data.of;
+  for (const share of [0, 0.5, 1]) {
+    make(svg, "line", { x1: left, x2: right, y1: y(share * data.of), y2: y(share * data.of) });
+    make(svg, "text", { x: left - 6, y: y(share * data.of) + 4, "text-anchor": "end" }, `${100 * share} %`);
+  }
+  const at = make(svg, "line", { class: "at", y1: top, y2: bottom });
+  const squares = {};
+  for (const [k, name] of ["z", "random"].entries()) {
+    let count = 0, line = `M${x(0)} ${y(0)}`;
+    for (const [, size, flips] of data[name]) {
+      count += flips ? 1 : -1;
+      line += `H${x(size).toFixed(1)}V${y(count).toFixed(1)}`;
+    }
+    make(svg, "path", { class: name, d: `${line}H${right}` });
+    make(svg, "text", { x: left + k * 304, y: bottom + 40 }, NAMES[name]);
+    squares[name] = Array.from({ length: data.of }, (_, i) => make(svg, "rect", {
+      class: name, width: cell * 0.7, height: cell * 0.7,
+      x: left + k * 304 + (i % columns) * cell, y: bottom + 50 + Math.floor(i / columns) * cell,
+    }));
+  }
+  const show = () => {
+    const size = Number(slider.value);
+    at.setAttribute("x1", x(size));
+    at.setAttribute("x2", x(size));
+    const words = ["z", "random"].map((name) => {
+      const wrong = new Set();
+      for (const [sample, c, flips] of data[name]) if (c <= size) flips ? wrong.add(sample) : wrong.delete(sample);
+      squares[name].forEach((square, i) => square.classList.toggle("flipped", wrong.has(i)));
+      return `${wrong.size} of ${data.of} samples on the margin flipped ${NAMES[name]}`;
+    });
+    said.textContent = `At size ${size.toFixed(2)}: ${words.join(", ")}.`;
+    slider.setAttribute("aria-valuetext", said.textContent);
+  };
+  slider.addEventListener("input", show);
+  figure.querySelector(".card").after(box);
+  show();
+}
+
 addEventListener("DOMContentLoaded", () => {
   themes(document.getElementById("theme"));
   for (const th of document.querySelectorAll("th[data-sort]")) sorting(th);
@@ -120,6 +181,7 @@ addEventListener("DOMContentLoaded", () => {
     const groups = [...document.querySelectorAll(".filters")].filter((group) => group.dataset.table === table.id);
     if (groups.length) filtering(groups, table);
   }
+  for (const figure of document.querySelectorAll("figure[data-play]")) playing(figure);
   enlarging(document.querySelectorAll("figure img"));
   following(document.querySelectorAll("nav a"));
 });

@@ -11,22 +11,37 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from brittle.verdicts import disagree
 
 Row = Mapping[str, Any]
 
 # Each verdict has a symbol, so that it can be recognised without colour. The order here is also the order on the page.
-VERDICTS = {"reproduced": "✓", "differs": "≠", "not run at this scale": "○"}
-PAPERS = {"M": "VYS", "S": "SB", "P": "FP"}  # by the first letter of a claim's id, in the order of the page
+VERDICTS = {
+    "reproduced": "✓",
+    "differs": "≠",
+    "undecided": "~",
+    "premise not met": "∅",
+    "not run": "○",
+    "explored": "?",
+}
+PAPERS = {
+    "M": "VYS",
+    "S": "SB",
+    "P": "FP",
+    "X": "across",
+}  # by the first letter of a claim's id, in the order of the page
 TITLES = {
     "VYS": "Vardi, Yehudai, Shamir: Gradient Methods Provably Converge to Non-Robust Networks, 2022",
     "SB": "Shah and others: The Pitfalls of Simplicity Bias in Neural Networks, 2020",
+    "across": "The three papers side by side: questions of our own",
     "FP": "Allen-Zhu, Li: Feature Purification: How Adversarial Training Performs Robust Deep Learning, 2021",
 }
 # Where no line should break: a sign and its number (d = 50), a share (92 %), a range (50–200), an exponent (1e-9).
@@ -72,6 +87,13 @@ class Figure:
     words: str
     stage: str
     svg: str
+    data: Mapping[str, str] = field(default_factory=dict)  # the tables that it is drawn from, as csv, by name
+    play: str = ""  # what its slider needs, as json, if it has one
+
+    @property
+    def downloads(self) -> dict[str, str]:
+        """The tables as data URIs, so that they come with the page wherever it goes."""
+        return {name: "data:text/csv;charset=utf-8," + quote(text, safe=" ,.:;-") for name, text in self.data.items()}
 
     @property
     def uri(self) -> str:
@@ -149,15 +171,17 @@ def unbroken(text: str) -> Markup:
 
 def render(page: Page) -> str:
     """The page as one HTML document."""
-    house = files("brittle.report")
-    template, css, js = (house.joinpath(name).read_text("utf-8") for name in ("page.html", "style.css", "page.js"))
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     claims = in_order(page.claims)
-    counts = Counter(str(claim["verdict"]) for claim in claims)
-    verdicts = [verdict for verdict in (*VERDICTS, *sorted(set(counts) - set(VERDICTS))) if counts[verdict]]
-    return environment.from_string(template).render(
+    judged = [claim for claim in claims if not claim["question"]]
+    counts = Counter(str(claim["verdict"]) for claim in judged)
+    seen = {str(claim[key]) for claim in claims for key in ("verdict", "run_verdict", "evidence_verdict")}
+    verdicts = [verdict for verdict in (*VERDICTS, *sorted(seen - set(VERDICTS))) if verdict in seen]
+    return document(
+        "report/page.html",
         page=page,
         claims=claims,
+        judged=judged,
+        disagree=disagree,
         counts=counts,
         verdicts=verdicts,
         symbols={verdict: VERDICTS.get(verdict, "?") for verdict in verdicts},
@@ -165,7 +189,18 @@ def render(page: Page) -> str:
         paper=paper,
         titles=TITLES,
         unbroken=unbroken,
-        css=Markup(css),
-        js=Markup(js),
-        digest=base64.b64encode(hashlib.sha256(js.encode()).digest()).decode(),
     )
+
+
+def document(template: str, **content: Any) -> str:
+    """A document that stands alone, from a template that extends report/frame.html."""
+    css, js = _asset("report/style.css"), _asset("report/page.js")
+    environment = Environment(
+        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    digest = base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()
+    return environment.get_template(template).render(css=Markup(css), js=Markup(js), digest=digest, **content)
+
+
+def _asset(name: str) -> str:
+    return files("brittle").joinpath(name).read_text("utf-8")

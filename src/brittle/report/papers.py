@@ -1,12 +1,14 @@
-"""The claims of all chapters, paper by paper."""
+"""The claims of all chapters, paper by paper, and the questions across them."""
 
 from __future__ import annotations
 
+import brittle.cross.claims
 import brittle.margin.claims
+import brittle.margin.questions
 import brittle.pictures.cifar10_claims
 import brittle.pictures.mnist_cifar_claims
 import brittle.slabs.claims
 import brittle.sparse.claims  # noqa: F401  each adds its claims to the papers
-from brittle.verdicts import FP, SB, VYS, Paper
+from brittle.verdicts import ACROSS, FP, SB, VYS, Paper
 
-PAPERS: list[Paper] = [VYS, SB, FP]
+PAPERS: list[Paper] = [VYS, SB, FP, ACROSS]

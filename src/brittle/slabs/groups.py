@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from brittle.core import store
-from brittle.core.progress import Bar, Checkpoints, bar, resumable
+from brittle.core.progress import Bar, Checkpoints, Pace, bar, resumable
 from brittle.nets.family import Family
 from brittle.slabs.draws import Sample
 from brittle.train import sgd
@@ -48,7 +48,7 @@ def train_all(stage: str, path: str, groups: Sequence[Group]) -> None:
 
 
 def _train(checkpoints: Checkpoints, group: Group, shown: Bar) -> SgdState:
-    before = shown.n
+    before, pace = shown.n, Pace()
     x, y = (torch.stack([getattr(sample, name) for sample in group.samples]) for name in ("x", "y"))
     valid = None
     if group.pick:
@@ -58,8 +58,9 @@ def _train(checkpoints: Checkpoints, group: Group, shown: Bar) -> SgdState:
     saved = checkpoint.load([field.name for field in fields(SgdState)])
 
     def watch(state: SgdState) -> None:
-        running = len(state.losses) / group.plan.epochs
-        shown.reach(before + group.size * float(torch.where(state.done, 1.0, running).mean()))
+        if pace.due():
+            running = len(state.losses) / group.plan.epochs
+            shown.reach(before + group.size * float(torch.where(state.done, 1.0, running).mean()))
         if checkpoint.due():
             checkpoint.save(state.arrays())
 

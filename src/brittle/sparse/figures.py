@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from brittle import long_runs
 from brittle.core import store
 from brittle.core.stage import run
 from brittle.drawing import style
@@ -48,10 +49,8 @@ def main(params: Params) -> None:
         "clean_pgd",
         "robust_accuracy",
     ]
-    grid, larger = (
-        store.load_table(path, [*columns, *TERMS], text=["of", "start"])
-        for path in ("plots/sparse_grid.csv", "docs/paper-scale/sparse.csv")
-    )
+    grid = store.load_table("plots/sparse_grid.csv", [*columns, *TERMS], text=["of", "start"])
+    larger = long_runs.load("sparse_grid", [*columns, *TERMS], text=["of", "start"])
     larger = larger[larger["d"] > grid["d"].max()]
     low = store.load_table(
         "plots/sparse_low.csv", ["tau", "d", "k", "margin", "accuracy", "pgd"], text=["model", "training", "norm"]

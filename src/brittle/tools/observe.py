@@ -39,7 +39,7 @@ class Observed:
 def observe(every: dict[str, Stage], folder: Path, *, twice: bool = False) -> dict[str, Observed]:
     """Run the stages in order in this empty folder; with `twice`, run each again to see whether its outputs change."""
     values = write_tiny(folder / "params.yaml")
-    for name in ("docs/paper-scale", "pyproject.toml", "requirements.lock"):
+    for name in ("evidence", "pyproject.toml", "requirements.lock"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy(ROOT / name, folder / name)
