@@ -65,6 +65,8 @@ def operations() -> dict[str, str]:
         return draws.standard_normal(shape)
 
     a, b, many = normal(123, 217), normal(217, 91), normal(50_001)
+    large = torch.from_numpy(np.random.default_rng(1).integers(-8, 9, (300, 350))).double()
+    large = large @ large.T  # of whole numbers: exact
     square, filters, picture = a @ a.T + np.eye(123), normal(16, 3, 5, 5), normal(8, 3, 33, 31)
     weights = {name: normal(*shape) for name, shape in (("ih", (21, 5)), ("hh", (21, 7)), ("bi", (21,)), ("bh", (21,)))}
     sequences = normal(4, 9, 5)
@@ -99,6 +101,9 @@ def operations() -> dict[str, str]:
                 note("sqrt", sqrt(v.abs()))
             note("svd, qr", *torch.linalg.svd(m), *torch.linalg.qr(m))
             note("eigh, cholesky, solve", *torch.linalg.eigh(s), torch.linalg.cholesky(s), torch.linalg.solve(s, m))
+            if bits == 64:  # in float32 some sizes, of which 123 is none, begin with the processor's own 1/x
+                factors = [torch.linalg.cholesky(large[:size, :size].contiguous()) for size in (16, 200, 256, 300)]
+                note("cholesky, inverse", *factors, *map(torch.cholesky_inverse, factors))
             note("fft", torch.view_as_real(torch.fft.fft2(m)))
             x, w = (torch.from_numpy(array).to(dtype).requires_grad_() for array in (picture, filters))
             y = functional.conv2d(x, w, stride=2, padding=2)

@@ -207,6 +207,14 @@ def dual(
     return sqrt(best.clamp(min=0)) * (1 - ROUNDING)
 
 
+def _factor(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """The Cholesky factors in float64, and where there are none; in float32 they differ from processor to processor.
+
+    There MKL begins with the processor's own approximation of 1/x, and a step that is judged otherwise moves the end.
+    """  # (n, d, d) -> (n, d, d), (n,)
+    return torch.linalg.cholesky_ex(matrix.double())
+
+
 def _ascend(a: Tensor, yv: Tensor, pairs: Pairs, scale: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
     """Improve t (n, k), α (n, k) and λ (n,) by ascent on the dual.
 
@@ -233,13 +241,13 @@ def _ascend(a: Tensor, yv: Tensor, pairs: Pairs, scale: Tensor, steps: int) -> t
             top = torch.linalg.eigvalsh(quad)[:, -1].clamp(min=0)
             linear = (2 * c / g.square().sum(1)).nan_to_num(0.0)  # the best λ if Q were 0
             lam = (0.5 / top).minimum(linear.maximum(scale**2)).minimum(1e6 * scale**2)
-        factor, broken = torch.linalg.cholesky_ex(eye - lam[:, None, None] * quad)
+        factor, broken = _factor(eye - lam[:, None, None] * quad)
         for _ in range(50):
             if not bool(broken.any()):
                 break
             lam = torch.where(broken > 0, 0.9 * lam, lam)
-            factor, broken = torch.linalg.cholesky_ex(eye - lam[:, None, None] * quad)
-        inverse = torch.cholesky_inverse(factor)  # (n, d, d)
+            factor, broken = _factor(eye - lam[:, None, None] * quad)
+        inverse = torch.cholesky_inverse(factor).to(quad.dtype)  # (n, d, d)
         delta = -lam[:, None] / 2 * (inverse @ g[:, :, None])[:, :, 0]
         value = lam * c + lam / 2 * (g * delta).sum(1)  # r²
         better = value > best
