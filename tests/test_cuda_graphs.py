@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ PLANTED: dict[str, tuple[Callable[[], Callable[[Tensor], Any]], str]] = {
     "indices of the host": (lambda: lambda x: x[torch.tensor([1, 2])], "a copy from the host"),
     "waiting for all": (lambda: lambda x: torch.cuda.synchronize() or x, "synchronize: operation not permitted"),
     "its own generator": (
-        lambda: lambda x, g=torch.Generator(CUDA): x + torch.rand(4, generator=g, device=CUDA),
+        lambda: partial(lambda g, x: x + torch.rand(4, generator=g, device=CUDA), torch.Generator(CUDA)),
         "a generator that is not registered",
     ),
     "memory that was freed": (leaky, "memory that has been freed"),
