@@ -1,0 +1,1 @@
+def main(x): pass
