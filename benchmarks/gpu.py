@@ -41,6 +41,7 @@ from command import Command
 from gpu_counts import GPUS, Counted, count, trials
 from pretend_cuda import COMPILER
 
+
 @dataclass(frozen=True)
 class Size:
     m: int  # samples and dimension of the margin

@@ -19,7 +19,7 @@ sys.path.append(str(BENCHMARKS))  # as for the benchmarks themselves, which impo
 from bars import FILE, Result
 from run import scripts
 
-HELPERS = {"bars.py", "command.py", "run.py", "settings.py", "textbook.py"}
+HELPERS = {"bars.py", "command.py", "gpu_counts.py", "gpu_paper.py", "run.py", "settings.py", "textbook.py"}
 MADE_UP = """
 import sys
 
