@@ -3,7 +3,8 @@
 Counted are the updates of the networks, with the attacks in them, as each stage itself would ask for them, for all
 epochs and as if no neuron died. Every kind of update is counted on the pretended device at two small sizes, and each of
 its operators is put on the straight line through both: in the number of neurons for flow and purification, of networks
-side by side for SGD, of pictures. Flow tries one step size a step; how many steps it takes is measured on small cells
+side by side for SGD, of pictures. (Dropout and two layers of convolutions are more operators for more networks: there
+all networks are counted.) Flow tries one step size a step; how many steps it takes is measured on small cells
 and extrapolated (grid.py).
 
 Not counted: drawing samples, measuring, attacking and certifying what was trained, figures; and of training the stages
@@ -50,7 +51,7 @@ from brittle.train.image_sgd import ImagePlan
 from brittle.train.search import Armijo
 from brittle.train.state import NotReached
 from brittle.worlds.sparse_coding import SparseCoding
-from gpu_counts import GPUS, count
+from gpu_counts import GPUS, Counted, count
 from pretend_cuda import pretended
 
 CUDA = torch.device("cuda")
@@ -64,15 +65,21 @@ class Work:
     steps: float
     take: Callable[[int, int], object]  # size, number of updates
     size: int
-    small: tuple[int, ...]  # the two sizes to count at; none: the size wanted
+    small: tuple[int, int]  # sizes to count at
 
     def seconds(self) -> dict[str, float]:
         """Predicted, of all updates, on each GPU."""
-        found, *larger = (count(partial(self.take, size), 1) for size in self.small or [self.size])
-        if larger:
-            low, high = self.small
-            found = found.at(*larger, (self.size - low) / (high - low))
+        found = self.on_a_line() or count(partial(self.take, self.size), 1)
         return {name: self.steps * found.seconds(*gpu)[0] for name, gpu in GPUS.items()}
+
+    def on_a_line(self) -> Counted | None:
+        """The straight line; None where a larger size has more operators, not larger ones."""
+        low, high = self.small
+        if self.size <= high:
+            return None
+        less, more = (count(partial(self.take, size), 1) for size in self.small)
+        same = len(less.kernels) == len(more.kernels)
+        return less.at(more, (self.size - low) / (high - low)) if same else None
 
 
 # --- VYS: full batches, by flow
@@ -127,8 +134,7 @@ def slabs(p: Schema) -> Iterator[Work]:
             stage(p.model_copy(update={"device": "cuda"}))
     for group in found:
         updates = len(group.samples[0].x) // min(group.plan.batch, len(group.samples[0].x))
-        small = () if group.family.dropout or len(group.members) < 4 else (2, 3)  # dropout draws network by network
-        yield Work(group.plan.epochs * updates, partial(by_sgd, group), len(group.members), small)
+        yield Work(group.plan.epochs * updates, partial(by_sgd, group), len(group.members), (2, 3))
 
 
 class Stopped(Exception):
@@ -194,15 +200,19 @@ def cifar10(p: Any) -> Iterator[tuple[str, ImagePlan, Attacker | None, int]]:
             yield net, plan, against, len(p.seeds) * deeper
 
 
-def main(preset: str) -> None:
+def chapters(preset: str) -> dict[str, Iterator[Work]]:
     p = at_scale(Schema, grid.ROOT / f"presets/{preset}.yaml", grid.ROOT / "params.yaml")
     small = grid.Small((16, 20), 50) if preset == "tiny" else grid.Small((50, 100), 300)
-    print(f"presets/{preset}.yaml{'':<12}{'updates':>14}" + "".join(f"{name:>12}" for name in GPUS))
-    chapters = {"margin": margin(p, small), "slabs": slabs(p), "sparse": sparse(p), "pictures": pictures(p)}
-    for chapter, works in chapters.items():
+    return {"margin": margin(p, small), "slabs": slabs(p), "sparse": sparse(p), "pictures": pictures(p)}
+
+
+def main(preset: str) -> None:
+    print(f"{f'presets/{preset}.yaml':<30}{'updates':>14}" + "".join(f"{name:>12}" for name in GPUS))
+    for chapter, works in chapters(preset).items():
         total, updates = dict.fromkeys(GPUS, 0.0), 0.0
         for work in works:
             updates += work.steps
             total = {name: total[name] + seconds for name, seconds in work.seconds().items()}
-        print(f"{chapter:<30}{updates:>14,.0f}" + "".join(f"{t / 3600:>10.1f} h" for t in total.values()), flush=True)
+        hours = "".join(f"{seconds / 3600:>10.3g} h" for seconds in total.values())
+        print(f"{chapter:<30}{updates:>14,.0f}{hours}", flush=True)
         bar(f"{chapter}: predicted on an A100", total["A100"] / 3600, unit="hours")
