@@ -14,6 +14,7 @@ Not counted: drawing samples, measuring, attacking and certifying what was train
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +27,7 @@ import grid
 from bars import bar
 from brittle.attacks.fgm import Attack
 from brittle.attacks.image_pgd import Attacker
+from brittle.core import machine
 from brittle.core.rng import rng
 from brittle.margin.networks import TOGETHER
 from brittle.margin.variants import headline, transfer
@@ -69,6 +71,7 @@ class Work:
 
     def seconds(self) -> dict[str, float]:
         """Predicted, of all updates, on each GPU."""
+        machine.use_threads(1)  # the sizes to count at are small
         found = self.on_a_line() or count(partial(self.take, self.size), 1)
         return {name: self.steps * found.seconds(*gpu)[0] for name, gpu in GPUS.items()}
 
@@ -168,36 +171,55 @@ def sparse(p: Schema) -> Iterator[Work]:
 # --- FP's and SB's pictures
 
 
-def by_pictures(
-    build: Callable[[], torch.nn.Module], high: int, plan: ImagePlan, attack: Attacker | None, batch: int, n: int
-) -> None:
-    x = torch.zeros(n * batch, high, 32, 3, dtype=torch.uint8).to(CUDA)
-    y = torch.ones(n * batch, dtype=torch.long).to(CUDA)
-    image_sgd.train(build(), x, y, replace(plan, epochs=1, batch=batch), 0, attack and replace(attack, warmup=0.0))
+@dataclass(frozen=True)
+class Kind:
+    """What the cost of an update on pictures depends on."""
+
+    net: str
+    high: int  # of the pictures
+    batch: int
+    attack: Attacker | None
+
+    @classmethod
+    def of(cls, net: str, high: int, plan: ImagePlan, attack: Attacker | None) -> Kind:
+        same = {"eps": 1.0, "warmup": 0.0}  # whatever the radius
+        return cls(net, high, plan.batch, attack and replace(attack, sigma=float(attack.sigma > 0), **same))
+
+    def take(self, p: Schema, batch: int, n: int) -> None:
+        x = torch.zeros(n * batch, self.high, 32, 3, dtype=torch.uint8).to(CUDA)
+        y = torch.ones(n * batch, dtype=torch.long).to(CUDA)
+        if self.net in p.mnist_cifar.models:
+            net = mnist_cifar.build(p.mnist_cifar, self.net, 0, CUDA)
+        else:
+            net = cifar10_nets.build(self.net, CUDA)
+        image_sgd.train(net, x, y, ImagePlan(1, batch, 0.1, 0.9, 1e-4), 0, self.attack)
 
 
 def pictures(p: Schema) -> Iterator[Work]:
-    for net, plan, attack, times in cifar10(p.cifar10):
-        take = partial(by_pictures, partial(cifar10_nets.build, net, CUDA), 32, plan, attack)
-        yield Work(times * plan.epochs * (p.cifar10.samples // plan.batch or 1), take, plan.batch, (2, 4))
-    for model in p.mnist_cifar.models:
-        for job in mnist_cifar.jobs(p.mnist_cifar, model):
-            plan, n, attack = mnist_cifar_train.how(p.mnist_cifar, job)
-            build = partial(mnist_cifar.build, p.mnist_cifar, model, 0, CUDA)
-            take = partial(by_pictures, build, 32 if job.kind == "alone" else 64, plan, attack)
-            yield Work(plan.epochs * (n // plan.batch or 1), take, plan.batch, (2, 4))
+    updates: Counter[Kind] = Counter()
+    for kind, plan, samples, times in (*cifar10(p.cifar10), *on_mnist_cifar(p.mnist_cifar)):
+        updates[kind] += times * plan.epochs * (samples // plan.batch or 1)
+    for kind, steps in updates.items():
+        yield Work(steps, partial(kind.take, p), kind.batch, (2, 4))
 
 
-def cifar10(p: Any) -> Iterator[tuple[str, ImagePlan, Attacker | None, int]]:
-    """Every network, plan and attack, and how many of them. Of a layer alone, the ones below it count as if learnt."""
+def cifar10(p: Any) -> Iterator[tuple[Kind, ImagePlan, int, int]]:
+    """Every training, its samples, and how often. Of a layer alone, the ones below it count as if learnt."""
     for net in p.nets:
         for job in cifar10_train.jobs(p, net):
-            yield net, job.plan, job.attack, len(p.seeds)
+            yield Kind.of(net, 32, job.plan, job.attack), job.plan, p.samples, len(p.seeds)
         clean, robust = (cifar10_nets.plan(p, net, stretch) for stretch in (p.layers.clean, p.layers.robust))
         attack = cifar10_nets.attack(p, p.attackers[0], p.layers.robust)
         deeper = sum(number > 1 for number in cifar10_nets.within(net, p.layers.numbers))
         for plan, against in ((clean, None), (robust, attack), (robust, None)):
-            yield net, plan, against, len(p.seeds) * deeper
+            yield Kind.of(net, 32, plan, against), plan, p.samples, len(p.seeds) * deeper
+
+
+def on_mnist_cifar(p: Any) -> Iterator[tuple[Kind, ImagePlan, int, int]]:
+    for model in p.models:
+        for job in mnist_cifar.jobs(p, model):
+            plan, samples, attack = mnist_cifar_train.how(p, job)
+            yield Kind.of(model, 32 if job.kind == "alone" else 64, plan, attack), plan, samples, 1
 
 
 def chapters(preset: str) -> dict[str, Iterator[Work]]:
