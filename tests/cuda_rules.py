@@ -149,6 +149,13 @@ def launches(op: Any) -> bool:
     return not (op.is_view or name_of(op) in FREE)
 
 
+def written(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that the operator changes in place: tensors, or lists of them."""
+    places = enumerate(op._schema.arguments)
+    values = ((each, args[n] if n < len(args) else kwargs.get(each.name)) for n, each in places)
+    return [value for each, value in values if each.alias_info is not None and each.alias_info.is_write]
+
+
 def operations(op: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> float:
     """Additions and multiplications of products of matrices and convolutions; 0 for all else."""
     count = flop_registry.get(op._overloadpacket)

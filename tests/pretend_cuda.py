@@ -7,8 +7,9 @@
 Each tensor carries one of the CPU, to which every operator is applied, so the numbers are the CPU's. What a CUDA device
 would refuse raises (cuda_rules.py): tensors of host and device together, generators of the other one, `.numpy()`,
 operators without a deterministic version, layouts that a fused optimiser cannot take. Random numbers of the device's
-generators are others than the CPU's of the same seed, as on CUDA. What cannot be seen here: kernels that compute other
-last digits, races, memory that runs out, speed.
+generators are others than the CPU's of the same seed, as on CUDA. Streams and CUDA graphs obey CUDA's rules, too
+(pretend_graphs.py). What cannot be seen here: kernels that compute other last digits, races inside a kernel, memory
+that runs out, speed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import cuda_rules as rules
+import pretend_graphs as graphs
+from trees import leaves, mapped
 
 CUDA = torch.device("cuda:0")
 aten = torch.ops.aten
@@ -100,6 +103,9 @@ class OnCuda(torch.Tensor):
     def __setitem__(self, index: Any, value: Any) -> None:
         torch.Tensor.__setitem__(self, _listed(index), value)
 
+    def data_ptr(self) -> int:
+        return self.inner.data_ptr()
+
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
@@ -160,6 +166,9 @@ class Device(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.launches, self.waits, self.uploads, self.random, self.wrong = (Counter() for _ in range(5))
+        self.recordings = self.replays = 0  # of CUDA graphs; a replay is a launch, too
+        self.streams = graphs.Streams(self.fail)
+        self.graph: graphs.Graph | None = None  # the one that is being captured
         self.kernels: list[tuple[float, float]] | None = None  # (bytes, operations) of each launch, if wanted
         self.default = TrueGenerator()  # of the numbers drawn without a generator
 
@@ -182,7 +191,7 @@ class Device(TorchDispatchMode):
         return self.run(op, args, kwargs or {})
 
     def run(self, op: Any, args: tuple, kwargs: dict) -> Any:
-        flat = _leaves((args, kwargs))
+        flat = leaves((args, kwargs))
         ours = [each for each in flat if isinstance(each, OnCuda)]
         asked = kwargs.get("device")
         to_cuda = asked is not None and torch.device(asked).type == "cuda"
@@ -203,15 +212,16 @@ class Device(TorchDispatchMode):
             kwargs = kwargs | {"device": torch.device("cpu")}
         mine = {id(tensor.inner): tensor for tensor in ours}
         given = args, kwargs
-        args, kwargs = _mapped(_inner, args), _mapped(_inner, kwargs)
+        args, kwargs = mapped(_inner, args), mapped(_inner, kwargs)
         drawn = rules.is_random(op)
         if drawn:
             self.random[self.line(), "own stream" if generator is not None else "the device's stream"] += 1
-        with self._stream() if drawn and generator is None else ExitStack():
-            out = op(*args, **kwargs)
+        with self.own_stream() if drawn and generator is None else ExitStack():
+            out = self.graph.record(op, args, kwargs, host, generator) if self.graph else op(*args, **kwargs)
         if kind == "launch" and self.kernels is not None:
-            moved = sum(t.nbytes for t in _leaves((args, out)) if isinstance(t, torch.Tensor))
-            self.kernels.append((moved, rules.operations(op, args, kwargs, out)))
+            moved = sum(t.nbytes for t in leaves((args, out)) if isinstance(t, torch.Tensor))
+            kernels = self.graph.kernels if self.graph else self.kernels
+            kernels.append((moved, rules.operations(op, args, kwargs, out)))
         if not here or (not ours and rules.name_of(op) == "copy_"):
             return out
         if torch.Tag.inplace_view in op.tags:  # `squeeze_` and the like give the outer tensor another shape, too
@@ -219,7 +229,7 @@ class Device(TorchDispatchMode):
                 op(*given[0], **given[1])
         for tensor in ours:
             assert tensor.shape == tensor.inner.shape, f"{op}: another shape, in place"
-        return _mapped(lambda each: mine[id(each)] if id(each) in mine else _outer(each), out)
+        return mapped(lambda each: mine[id(each)] if id(each) in mine else _outer(each), out)
 
     def _check(self, op: Any, args: tuple, kwargs: dict, ours: list, host: list) -> None:
         words = rules.wrong_mix(op, args, ours, host) or rules.wrong_strides(op, args)
@@ -231,19 +241,27 @@ class Device(TorchDispatchMode):
     def _count(self, op: Any, args: tuple, ours: list, host: list, to_cuda: bool, asked: Any) -> str:
         """Count what the operator costs; return what it is: an upload, a wait, a launch, or nothing."""
         line, copies = self.line(), rules.name_of(op) == "copy_"
-        if host and (to_cuda or (copies and isinstance(args[0], OnCuda))):
-            self.uploads[line] += 1
-            return "upload"
+        upload = host and (to_cuda or (copies and isinstance(args[0], OnCuda)))
         home = (asked is not None and not to_cuda) or (copies and not isinstance(args[0], OnCuda))
-        if why := "a copy to the host" if home else rules.waits(op, args):
+        why = "a copy to the host" if home else rules.waits(op, args)
+        if self.graph and (why or upload or any(tensor.ndim for tensor in host)):
+            self.fail(f"{op}: operation not permitted when stream is capturing: {why or 'a copy from the host'}")
+        if upload:
+            self.uploads[line] += 1
+            self.streams.launched()
+            return "upload"
+        if why:
             self.waits[f"{line} {why}"] += 1
+            self.streams.waited()
         if home or not rules.launches(op):
             return "wait" if why else ""
-        self.launches[line] += 1
+        if not self.graph:
+            self.launches[line] += 1
+            self.streams.launched()
         return "launch"
 
     @contextmanager
-    def _stream(self) -> Iterator[None]:
+    def own_stream(self) -> Iterator[None]:
         """Draw from the device's own stream instead of the CPU's."""
         before = torch.default_generator.get_state()
         torch.default_generator.set_state(self.default.get_state())
@@ -260,24 +278,6 @@ class Device(TorchDispatchMode):
 
     def seed(self, seed: int) -> None:
         self.default.manual_seed((int(seed) ^ OTHER) % 2**63)
-
-
-def _leaves(tree: Any) -> list[Any]:
-    """What lists, tuples and dictionaries hold, however deep. (torch's own function takes most of the time here.)"""
-    if isinstance(tree, dict):
-        tree = tree.values()
-    elif not isinstance(tree, (list, tuple)):
-        return [tree]
-    return [leaf for each in tree for leaf in (_leaves(each) if isinstance(each, (list, tuple, dict)) else (each,))]
-
-
-def _mapped(change: Callable[[Any], Any], tree: Any) -> Any:
-    """The same lists, tuples and dictionaries of changed leaves."""
-    if isinstance(tree, dict):
-        return {name: _mapped(change, each) for name, each in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return type(tree)([_mapped(change, each) for each in tree])
-    return change(tree)
 
 
 def _inner(each: Any) -> Any:
@@ -306,7 +306,6 @@ def pretended() -> Iterator[Device]:
         "manual_seed_all": device.seed,
         "_lazy_init": lambda: None,
         "_is_in_bad_fork": lambda: False,
-        "synchronize": lambda device=None: None,
         "empty_cache": lambda: None,
     }
 
@@ -319,6 +318,7 @@ def pretended() -> Iterator[Device]:
     with ExitStack() as stack:
         for name, fake in fakes.items():
             stack.enter_context(patch.object(torch.cuda, name, fake))
+        stack.enter_context(graphs.patched(device))
         stack.enter_context(patch.object(torch, "Generator", CudaGenerator))
         for name in ("tensor", "as_tensor"):
             stack.enter_context(patch.object(torch, name, _made_here(getattr(torch, name))))

@@ -7,8 +7,10 @@ import math
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import ENV, ROOT
@@ -16,10 +18,13 @@ from conftest import ENV, ROOT
 BENCHMARKS = ROOT / "benchmarks"
 sys.path.append(str(BENCHMARKS))  # as for the benchmarks themselves, which import one another
 
+import gpu_counts
+import gpu_paper
 from bars import FILE, Result
+from pretend_cuda import COMPILER
 from run import scripts
 
-HELPERS = {"bars.py", "command.py", "run.py", "settings.py", "textbook.py"}
+HELPERS = {"bars.py", "command.py", "gpu_counts.py", "gpu_paper.py", "run.py", "settings.py", "textbook.py"}
 MADE_UP = """
 import sys
 
@@ -69,6 +74,24 @@ def test_every_benchmark_runs(script: Path, tmp_path: Path) -> None:
         assert f"  {result.what}: {result.shown}" in done.stdout
         assert math.isfinite(result.value), result.what
         assert script.stem != "gpu" or result.held is not False, result.what  # counts, whatever the machine
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler to pretend a GPU with")
+@pytest.mark.parametrize("chapter", ["margin", "slabs", "sparse", "pictures"])
+def test_what_a_gpu_is_asked_for_lies_on_a_straight_line_through_two_small_sizes(chapter: str) -> None:
+    work = next(work for work in gpu_paper.chapters("tiny")[chapter] if work.size > max(work.small))
+    line, counted = work.on_a_line(), gpu_counts.count(partial(work.take, work.size), 1)
+    assert line.launches == counted.launches > 0
+    np.testing.assert_allclose(line.kernels, counted.kernels, rtol=1e-9)
+
+
+def test_the_hours_of_a_gpu_are_predicted_by_chapter() -> None:
+    done = run(BENCHMARKS / "gpu.py", "--paper", "--tiny")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    found = {row[0]: float(row[1].replace(",", "")) for row in rows if row and row[-1] == "h"}
+    assert found.keys() == {"margin", "slabs", "sparse", "pictures"}
+    assert all(updates > 0 for updates in found.values())
 
 
 @pytest.mark.parametrize("name", ["run.py", "contention.py"])

@@ -26,7 +26,8 @@ def pgd(
     across the ball.
     """  # (n, d), (n,), () or (n,) -> (n, d)
     ball = NORMS[norm]
-    eps = torch.as_tensor(eps, dtype=x.dtype, device=x.device).expand(len(x))
+    # A number is filled in on the device: to copy it there is what a CUDA graph (core/graphs.py) cannot record.
+    eps = (eps.to(x) if isinstance(eps, Tensor) else x.new_full((), eps)).expand(len(x))
     length = (2.5 / steps if step_size is None else step_size) * eps[:, None]
     delta = torch.zeros_like(x) if start is None else ball.project(start, eps)
     best, lowest = delta, torch.full_like(eps, torch.inf)

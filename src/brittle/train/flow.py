@@ -13,6 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from brittle.core.graphs import captured
 from brittle.nets.two_layer import TwoLayer
 from brittle.train.losses import ln_loss, relu_backward
 from brittle.train.search import Armijo, Search
@@ -148,9 +149,17 @@ def train(
         dv = (e.unsqueeze(1) @ h).squeeze(1)
         return ln, Place(dtheta, da, dv), (g * da).sum((1, 2)) + (dv * dv).sum(1)  # ‖dθ‖² = ⟨g, da⟩ in either space
 
+    def gradient(here: Place, step: Place, beta: Tensor) -> tuple[Place, Tensor, Place, Tensor]:
+        """The place ahead, and what `steepest` says of it."""
+        ahead = here.plus(step, beta)
+        return ahead, *steepest(ahead)
+
     def trial(start: Place, direction: Place, t: Tensor) -> Trial:
         place = start.plus(direction, t)
         return Trial(place, evaluate(place)[0])
+
+    gradient = captured(gradient, x.device, lends=True)
+    trial = captured(trial, x.device, still=2)  # a place and a direction that the gradient lends
 
     if state is None:
         state = _start(Place(space.origin, space.preactivations(space.origin), net.v), evaluate)
@@ -164,8 +173,8 @@ def train(
 
         here = Place(state.theta, state.a, state.v)
         beta = torch.where(active, look_ahead.weight(state.age), 0.0)
-        ahead = here.plus(Place(state.theta_step, state.a_step, state.v_step), beta)
-        ln, direction, slope = steepest(ahead)
+        last = Place(state.theta_step, state.a_step, state.v_step)
+        ahead, ln, direction, slope = gradient(here, last, beta)
         judge = Judge(state.ln_loss, active, beta, ln_target)
         first = torch.where(active, state.t, 0.0)
         _, next_t, found = search(partial(trial, ahead, direction), ln, slope, first, judge)

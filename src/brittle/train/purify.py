@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from brittle.core.graphs import captured
 from brittle.core.rng import rng
 from brittle.nets.symmetric import REACH, Symmetric
 from brittle.worlds.sparse_coding import SparseCoding
@@ -97,10 +98,11 @@ def run(
     sizes = [min(BLOCK, stretch.steps - first) * stretch.batch for first in range(state.step, stretch.steps, BLOCK)]
     streams = [rng(seed, f"{stream} {first}") for first in range(state.step, stretch.steps, BLOCK)]
     blocks = map(world.draw, sizes, streams)
+    descent = captured(descend, where, still=2)
     for (x, y), draws in zip(blocks if where.type == "cpu" else ahead(blocks), streams, strict=True):
         watch(state)
         for batch in zip(*(torch.from_numpy(part).to(where).split(stretch.batch) for part in (x, y)), strict=True):
-            step(state, *batch, stretch, rules)
+            step(state, *batch, stretch, rules, descent)
         if stretch.prune and (state.step % (BLOCK * stretch.prune) == 0 or state.step == stretch.steps):
             state.keep(alive(state.net(rules), drawn(world, LOOKED, draws, where)[0]))
     watch(state)
@@ -128,19 +130,41 @@ def alive(net: Symmetric, x: Tensor) -> Tensor:
     return (net.w @ x.T).abs().amax(1) > net.b - REACH * net.sigma
 
 
-def step(state: Training, x: Tensor, y: Tensor, stretch: Stretch, rules: Rules) -> None:
-    """One step of descent on Loss + λ Σ_i Reg(w_i); the bias grows with it."""  # (n, d), (n,)
-    lr = stretch.lr * (0.2 if state.step >= (1 - stretch.slow) * stretch.steps else 1.0)
-    net = state.net(rules)
-    if stretch.attack:
-        grown = min(1.0, state.step / (stretch.warm * stretch.steps)) if stretch.warm else 1.0
-        x = x + stretch.attack(net, x, y, grown)
+def descend(
+    w: Tensor,  # (m, d), which is changed
+    velocity: Tensor,  # (m, d), which is changed
+    x: Tensor,  # (n, d)
+    y: Tensor,  # (n,)
+    b: float,
+    lr: float,
+    grown: float,  # the share of the attack's radius
+    attack: Perturb | None,
+    rules: Rules,
+) -> None:
+    """One step of descent on Loss + λ Σ_i Reg(w_i)."""
+    net = Symmetric(w, b, rules.rho * b)
+    if attack:
+        x = x + attack(net, x, y, grown)
     look = net.look(x)
     gradient = look.weight_gradient(-y * torch.sigmoid(-y * look.scores) / len(y), x)
     # ∇Reg(w) = (‖w‖ + 1) w (Fact A.1), which is that of ‖w‖₂²/2 + ‖w‖₂³/3: the ‖w‖₃³ of §4 is a slip.
-    gradient.addcmul_(state.w, rules.decay * (state.w.norm(dim=1, keepdim=True) + 1))
-    state.velocity.mul_(rules.momentum).add_(gradient)
-    state.w.sub_(state.velocity, alpha=lr)
+    gradient.addcmul_(w, rules.decay * (w.norm(dim=1, keepdim=True) + 1))
+    velocity.mul_(rules.momentum).add_(gradient)
+    w.sub_(velocity, alpha=lr)
+
+
+def step(
+    state: Training,
+    x: Tensor,  # (n, d)
+    y: Tensor,  # (n,)
+    stretch: Stretch,
+    rules: Rules,
+    descent: Callable[..., None] = descend,
+) -> None:
+    """One step of descent; the bias grows with it."""
+    lr = stretch.lr * (0.2 if state.step >= (1 - stretch.slow) * stretch.steps else 1.0)
+    grown = min(1.0, state.step / (stretch.warm * stretch.steps)) if stretch.warm else 1.0
+    descent(state.w, state.velocity, x, y, state.b, lr, grown, stretch.attack, rules)
     time = lr / (1 - rules.momentum)  # η of plain descent
     state.b = max(state.b, min(state.b + time * stretch.growth / x.shape[1], stretch.most))
     state.step += 1

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from brittle.core.graphs import captured
 from brittle.core.rng import rng
 from brittle.nets.family import Family, Loss
 
@@ -217,16 +218,23 @@ def _epoch(
     samples, labels = x.flatten(0, 1), y.flatten()
     keeps = _Dropout(family, rngs, batch, x.device)
     total = torch.zeros_like(at.lr[:, 0])
-    for rows in order:
-        at.n += 1
+
+    def once(rows: Tensor) -> None:
         xs = samples.index_select(0, rows).view(len(members), batch, -1)
         ys = labels.index_select(0, rows).view(len(members), batch)
         if attack:
             xs = attack(lambda points: family(at.theta, points), xs, ys)
-        total += gradient(xs, ys, keeps.draw())
+        total.add_(gradient(xs, ys, keeps.draw()))
         if decayed:
             at.g.addcmul_(at.theta, decays)
         update(at)
+
+    # A recording would repeat random numbers, or Adam's count of updates, for ever.
+    if not (attack or family.dropout or plan.optimiser == "adam"):
+        once = captured(once, x.device)
+    for rows in order:
+        at.n += 1
+        once(rows)
     lost = ~(total.isfinite() & at.theta.isfinite().all(1))  # these keep their last finite weights
     state.theta[active] = torch.where(lost[:, None], state.theta[active], at.theta)
     state.memory1[active], state.memory2[active] = at.memory
