@@ -47,7 +47,7 @@ class SgdPlan:
 
 def logistic(q: Tensor) -> tuple[Tensor, Tensor]:
     """ln(1 + e^-q), which is the cross-entropy of two classes, and its derivative."""
-    return -logsigmoid(q), -torch.sigmoid(-q)
+    return logsigmoid(q).neg_(), q.neg().sigmoid_().neg_()
 
 
 def hinge(q: Tensor) -> tuple[Tensor, Tensor]:
@@ -214,13 +214,13 @@ def _epoch(
     order = np.stack([g.permutation(n)[: updates * batch] + m.data * n for g, m in zip(rngs, members, strict=True)])
     order = torch.from_numpy(order).to(x.device).view(len(members), updates, batch).transpose(0, 1)
     order = order.reshape(updates, -1)  # (updates, a · batch)
-    samples, labels = x.flatten(0, 1), y.flatten()
+    samples = x.flatten(0, 1)
+    labels = y.flatten().index_select(0, order.flatten()).view(updates, len(members), batch)
     keeps = _Dropout(family, rngs, batch, x.device)
     total = torch.zeros_like(at.lr[:, 0])
-    for rows in order:
+    for rows, ys in zip(order, labels, strict=True):
         at.n += 1
         xs = samples.index_select(0, rows).view(len(members), batch, -1)
-        ys = labels.index_select(0, rows).view(len(members), batch)
         if attack:
             xs = attack(lambda points: family(at.theta, points), xs, ys)
         total += gradient(xs, ys, keeps.draw())
