@@ -140,7 +140,12 @@ def predict(p: SweepParams, small: Small) -> None:
             f"{counts[-1]} steps at d = {small.ds[-1]}, growing as m^{power:.2f}: {seconds / 60:.1f} minutes",
             flush=True,
         )
-    bar(f"the whole grid, {len(every)} cells of {len(p.sweep.seeds)} seeds, here", total / 3600, unit="hours")
+    bar(
+        f"the whole grid, {len(every)} cells of {len(p.sweep.seeds)} seeds, here",
+        total / 3600,
+        at_most=3.5,
+        unit="hours",
+    )
     days = PROTOCOL_STEPS * len(p.sweep.seeds) * a_step / 86400
     bar(f"the paper's protocol, {PROTOCOL_STEPS:,} iterations at the price of our steps", days, unit="days")
 
