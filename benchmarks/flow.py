@@ -10,10 +10,12 @@ everywhere), because the learning rate alone sets the pace.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 
 import brittle  # noqa: F401, first: it tells the numerical libraries which kernels to take
 
@@ -23,8 +25,9 @@ from torch import Tensor
 
 import textbook
 from bars import bar
-from brittle.core.device import pick
+from brittle.core.device import keep_freed_memory, pick
 from brittle.core.rng import rng
+from brittle.margin import networks
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes.margin import probe
 from brittle.train import flow, protocol
@@ -42,11 +45,12 @@ class Size:
     whole: int  # d = m where the protocol runs to its end
     estimated: int  # d = m where its time is estimated
     product: int  # rows of the matrices whose product measures the peak
+    large: int  # d where the share of the peak has a bar, at m = d^1.5
 
 
 # m · target < 1, so that no sample is wrong at the end
-FULL = Size(width=1000, target=1e-30, timed=300, rounds=5, whole=100, estimated=500, product=2048)
-TINY = Size(width=50, target=0.04, timed=10, rounds=1, whole=16, estimated=20, product=64)
+FULL = Size(width=1000, target=1e-30, timed=300, rounds=5, whole=100, estimated=500, product=2048, large=1000)
+TINY = Size(width=50, target=0.04, timed=10, rounds=1, whole=16, estimated=20, product=64, large=20)
 
 
 @dataclass
@@ -95,8 +99,13 @@ def by_flow(x: Tensor, y: Tensor, net: TwoLayer, size: Size, name: str, momentum
     seconds = min(timed(lambda: flow.train(x, y, net, **how)) for _ in range(size.rounds))
     m, d = x.shape[1:]
     steps = len(state.history)
-    products = steps * size.width * (2 * m * m if m < 2 * d else 4 * m * d)
-    return Run(name, steps, seconds, trained, f"{100 * products / seconds / peak:.0f} % of the matrix-multiply peak")
+    share = 100 * steps * operations(m, d, size.width) / seconds / peak
+    return Run(name, steps, seconds, trained, f"{share:.0f} % of the matrix-multiply peak")
+
+
+def operations(m: int, d: int, width: int) -> int:
+    """Additions and multiplications in the products of a step of flow."""
+    return width * (2 * m * m if m < 2 * d else 4 * m * d)
 
 
 def matrix_multiply_peak(n: int) -> float:
@@ -132,10 +141,34 @@ def compare(size: Size, d: int, iterations: int | None, peak: float, at_least: f
     return runs[0].steps
 
 
+def share_of_peak(size: Size) -> None:
+    """Time steps at m = d^1.5 in turns with the product that measures the peak: other load slows both."""
+    d, m = size.large, round(size.large**1.5)
+    if m * size.width >= networks.LARGE:
+        keep_freed_memory()
+    x, y = (torch.from_numpy(a)[None].float() for a in sphere.sample(d, m, rng(0, "benchmark data")))
+    net = initial(d, size.width, 1.0, [rng(0, "benchmark init")])
+    shares: list[float] = []
+    began = time.perf_counter()
+
+    def watch(state: flow.FlowState) -> None:
+        nonlocal began
+        took = time.perf_counter() - began
+        if len(state.history) > 2:  # the first steps find their memory
+            shares.append(operations(m, d, size.width) / took / matrix_multiply_peak(size.product))
+        began = time.perf_counter()
+
+    with contextlib.suppress(NotReached):  # expected: only the first steps are timed
+        flow.train(x, y, net, loss="exponential", ln_target=-1e9, momentum=0.7, max_steps=12, watch=watch)
+    print(f"\nd = {d}, m = d^1.5 = {m:,}, width {size.width:,}: a step of flow (default)")
+    bar(f"d = {d}, m = d^1.5: share of the matrix-multiply peak", 100 * median(shares), at_least=60, unit="%")
+
+
 if __name__ == "__main__":
     size = TINY if Command(__doc__).parse_args().tiny else FULL
     pick("cpu")
     peak = matrix_multiply_peak(size.product)
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}, peak {peak / 1e9:.0f} GFlop/s")
-    needed = compare(size, size.whole, None, peak, at_least=500)
+    needed = compare(size, size.whole, None, peak, at_least=1000)
     compare(size, size.estimated, needed, peak, at_least=100)
+    share_of_peak(size)

@@ -141,7 +141,8 @@ def predict(p: SweepParams, small: Small) -> None:
     steps = steps_of(cells(p), p, small)
     a_step = {cell: seconds_a_step(cell, p) for cell in steps}  # of one network
     total = len(p.sweep.seeds) * sum(steps[cell] * a_step[cell] for cell in steps)
-    bar(f"the whole grid, {len(steps)} cells of {len(p.sweep.seeds)} seeds, here", total / 3600, unit="hours")
+    what = f"the whole grid, {len(steps)} cells of {len(p.sweep.seeds)} seeds, here"
+    bar(what, total / 3600, at_most=3.5, unit="hours")
     days = PROTOCOL_STEPS * len(p.sweep.seeds) * sum(a_step.values()) / 86400
     bar(f"the paper's protocol, {PROTOCOL_STEPS:,} iterations at the price of our steps", days, unit="days")
 

@@ -175,8 +175,8 @@ def compare_training(size: Size) -> None:
         auc = ", ".join(f"{found[version].mean.auc_roc:.3f}" for version in ("standard", "s", "rest"))
         pace, gain = size.epoch / run.each, runs[0].each / run.each
         print(f"  {run.name:<28}{epochs * run.each:>8.2f} s{pace:>12,.0f}{run.threads:>9}{gain:>8.1f} ×   {auc}")
-    bar("one network, faster than the baseline", runs[0].each / runs[1].each, at_least=5)
-    bar(f"each of {seeds} side by side, faster than the baseline", runs[0].each / runs[2].each, at_least=8)
+    bar("one network, faster than the baseline", runs[0].each / runs[1].each, at_least=8)
+    bar(f"each of {seeds} side by side, faster than the baseline", runs[0].each / runs[2].each, at_least=12)
 
 
 def compare_data(size: Size) -> None:

@@ -16,7 +16,7 @@ from brittle.core.rng import rng
 from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes.kkt import residuals
 from brittle.probes.margin import NotSeparated, on_margin, probe
-from brittle.train import flow, protocol
+from brittle.train import flow, passes, protocol
 from brittle.train.losses import ln_loss
 from brittle.train.search import Armijo
 from brittle.train.spaces import GramSpace, WeightSpace, cheapest
@@ -140,6 +140,35 @@ def test_networks_side_by_side_are_those_trained_alone() -> None:
         alone, _ = flow.train(x[one], y[one], TwoLayer(net.w[one], net.b[one], net.v[one]), **how)
         torch.testing.assert_close(together.w[one], alone.w, rtol=1e-7, atol=1e-9)
         torch.testing.assert_close(together.v[one], alone.v, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("block", [1, 70, 40 * 12, 40 * 12 * 2])  # a sample, some, a network, two of three networks
+@pytest.mark.parametrize("d", [10, 4])
+def test_blocks_of_any_size_give_the_same_network(block: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, net = problem(d, 12, 40, range(3))
+    how = {"loss": "logistic", "ln_target": ln10(-2), "momentum": 0.7, "max_steps": 10_000}
+    whole, _ = flow.train(x, y, net, **how)
+    monkeypatch.setattr(passes, "BLOCK", block)
+    assert len(passes.Passes(x.new_empty(3, 12, 40)).blocks) > 1
+    cut, _ = flow.train(x, y, net, **how)
+    for name in ("w", "b", "v"):
+        torch.testing.assert_close(getattr(cut, name), getattr(whole, name), rtol=1e-7, atol=1e-9)
+
+
+def test_a_restored_state_goes_on_to_the_same_bytes_and_leaves_what_was_saved() -> None:
+    x, y, net = problem(10, 12, 40, range(2), torch.float32)
+    how = {"loss": "exponential", "ln_target": ln10(-10), "momentum": 0.7, "max_steps": 10_000}
+    saved: dict[str, np.ndarray] = {}
+
+    def save(state: flow.FlowState) -> None:
+        if len(state.history) == 7:
+            saved.update({name: array.copy() for name, array in state.arrays().items()})
+
+    whole, _ = flow.train(x, y, net, watch=save, **how)
+    before = {name: array.copy() for name, array in saved.items()}
+    resumed, _ = flow.train(x, y, net, state=flow.FlowState.restore(saved, torch.device("cpu")), **how)
+    assert all(torch.equal(getattr(resumed, name), getattr(whole, name)) for name in ("w", "b", "v"))
+    assert all(np.array_equal(saved[name], array) for name, array in before.items())
 
 
 def test_protocol_plain_flow_and_accelerated_flow_reach_the_same_network() -> None:

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SWITCH = "BRITTLE_GRAPHS"
 WARM = 3  # calls before a recording, in which libraries set themselves up; as many as PyTorch's documentation takes
-KEPT = 2  # recordings of one function, the least recently used of which goes first, and its memory with it
+KEPT = 3  # recordings of one function, the least recently used of which goes first, and its memory with it
 
 
 def wanted() -> bool:
@@ -30,25 +30,25 @@ def wanted() -> bool:
     return value == "1"
 
 
-def captured(function: F, where: torch.device, *, still: int = 0, lends: bool = False) -> F:
+def captured(function: F, where: torch.device, *, still: int = 0) -> F:
     """The function, to be called again and again: as a CUDA graph where that is wanted and `where` is a GPU.
 
     Its arguments and results are tensors, or tuples and dataclasses of them; arguments may hold other values, too. A
     replay repeats what was launched, on the same memory, so the function must not ask for a value of the device, draw
     from a generator of its own or change anything of the program. Tensors of its closure must stay where they are.
 
-    still: the first so many arguments are read, and may be changed, where they are; the others are copied in.
-    lends: the results are the graph's own memory, which the next call overwrites; otherwise they are copied out.
+    still: the first so many arguments are read, and may be changed, where they are; the others are copied in,
+    and results are copied out.
 
     Shapes, places of arguments that are still, or other values that differ from those before ask for a new recording.
     What differs at every call is therefore never recorded, and launched one by one.
     """
-    return _Captured(function, still, lends) if wanted() and where.type == "cuda" else function
+    return _Captured(function, still) if wanted() and where.type == "cuda" else function
 
 
 class _Captured:
-    def __init__(self, function: Callable[..., Any], still: int, lends: bool) -> None:
-        self.function, self.still, self.lends = function, still, lends
+    def __init__(self, function: Callable[..., Any], still: int) -> None:
+        self.function, self.still = function, still
         self.seen: dict[Hashable, int | _Recording] = {}  # calls so far, or the recording; the last one used comes last
         self.side = torch.cuda.Stream()
 
@@ -63,8 +63,7 @@ class _Captured:
             del self.seen[next(iter(self.seen))]
         if isinstance(found, int):
             return self._warm(given)
-        result = found.replayed(moving)
-        return result if self.lends else _copied(result)
+        return _copied(found.replayed(moving))
 
     def _warm(self, given: Sequence[Any]) -> Any:
         """The function itself, on another stream, as PyTorch asks of the calls before a recording."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import torch
@@ -73,42 +74,56 @@ class Fcn:
         return {"relu": torch.relu_, "leaky_relu": leaky_relu_, "tanh": torch.tanh_}[self.activation](a)
 
     def _phi_backward_(self, g: Tensor, a: Tensor, h: Tensor, slope: Tensor | None) -> Tensor:
-        """g·φ'(a), where h = φ(a), written over g except for PReLU, which alone uses a."""
+        """g·φ'(a), where h = φ(a), written over g. PReLU alone uses a."""
         if self.activation == "relu":
             return aten.threshold_backward.grad_input(g, h, 0, grad_input=g)
         if self.activation == "leaky_relu":
             return aten.leaky_relu_backward.grad_input(g, h, LEAK, True, grad_input=g)
         if self.activation == "tanh":
             return aten.tanh_backward.grad_input(g, h, grad_input=g)
-        return torch.where(a > 0, g, slope * g)
+        return g.copy_(torch.where(a > 0, g, slope * g))
 
     def gradient(self, theta: Tensor, grad: Tensor, loss: Loss) -> Gradient:
+        """Write the backward pass with samples as columns, h (s, width, n): there a layer is W h + b.
+
+        Products of matrices with as many columns as samples are faster than with as many as neurons.
+        """
         ws, bs, v, c, slopes = self._split(theta)
         g_ws, g_bs, g_v, g_c, g_slopes = self._split(grad)
-        transposed = [w.transpose(1, 2) for w in ws]
+        bs, g_bs = [b.transpose(1, 2) for b in bs], [g_b.squeeze(1) for g_b in g_bs]
+        transposed, v_column = [w.transpose(1, 2) for w in ws], v.transpose(1, 2)
         slopes = slopes or [None] * self.depth
 
+        @cache  # because to ask the system for memory at every update takes longer than some products
+        def memory(n: int) -> list[list[Tensor]]:
+            return [[theta.new_empty(len(theta), self.width, n) for _ in range(self.depth)] for _ in range(2)]
+
         def gradient(x: Tensor, y: Tensor, keep: Sequence[Tensor]) -> Tensor:
-            inputs, before, after = [x], [], []  # of each layer; before and after φ
+            n = y.shape[1]
+            before, backs = memory(n)  # of each layer; before φ, and the gradient there
+            inputs, after = [x.transpose(1, 2)], []
+            keep = [mask.transpose(1, 2) for mask in keep]
             for layer in range(self.depth):
-                before.append(torch.baddbmm(bs[layer], inputs[layer], transposed[layer]))
+                torch.baddbmm(bs[layer], ws[layer], inputs[layer], out=before[layer])
                 after.append(self._phi_(before[layer], slopes[layer]))
                 inputs.append(after[layer] * keep[layer] if keep else after[layer])
-            value, slope = loss(y * ((inputs[-1] * v).sum(2) + c.squeeze(2)))
-            pull = (slope * y / y.shape[1]).unsqueeze(2)  # (s, n, 1) ∂/∂f of the mean loss
-            torch.sum(inputs[-1] * pull, 1, keepdim=True, out=g_v)
-            torch.sum(pull, 1, keepdim=True, out=g_c)
-            back = pull * v
+            f = torch.baddbmm(c, v, inputs[-1]).squeeze(1)
+            value, slope = loss(f.mul_(y))
+            pull = slope.mul_(y).mul_(1 / n).unsqueeze(1)  # (s, 1, n) ∂/∂f of the mean loss
+            torch.bmm(pull, inputs[-1].transpose(1, 2), out=g_v)
+            torch.sum(pull, 2, keepdim=True, out=g_c)
+            torch.mul(v_column, pull, out=backs[-1])
             for layer in reversed(range(self.depth)):
+                back = backs[layer]
                 if keep:
                     back *= keep[layer]
                 if g_slopes:
                     torch.sum(back * before[layer].clamp(max=0), (1, 2), keepdim=True, out=g_slopes[layer])
-                back = self._phi_backward_(back, before[layer], after[layer], slopes[layer])
-                torch.bmm(back.transpose(1, 2), inputs[layer], out=g_ws[layer])
-                torch.sum(back, 1, keepdim=True, out=g_bs[layer])
+                self._phi_backward_(back, before[layer], after[layer], slopes[layer])
+                torch.bmm(back, inputs[layer].transpose(1, 2), out=g_ws[layer])
+                torch.sum(back, 2, out=g_bs[layer])
                 if layer:
-                    back = back @ ws[layer]
+                    torch.bmm(transposed[layer], back, out=backs[layer - 1])
             return value.mean(1)
 
         return gradient

@@ -15,60 +15,34 @@ from torch import Tensor
 
 from brittle.core.graphs import captured
 from brittle.nets.two_layer import TwoLayer
-from brittle.train.losses import ln_loss, relu_backward
+from brittle.train.losses import ln_loss, ln_loss_alone
+from brittle.train.passes import Passes
 from brittle.train.search import Armijo, Search
-from brittle.train.spaces import Space, cheapest
-from brittle.train.state import NotReached, State, standing
+from brittle.train.spaces import Space, cheapest, dot
+from brittle.train.state import NotReached, State
 
 REFRESH = 100  # steps after which the preactivations are recomputed from θ, against accumulated rounding errors
 
 
 @dataclass(frozen=True)
-class Place:
-    """The position of s networks in parameter space, or a displacement there. Linear in all three fields."""
-
-    theta: Tensor  # (s, n, k) the first layers, in the coordinates of their Space
-    a: Tensor  # (s, m, k) their preactivations, which follow from θ and are carried along
-    v: Tensor  # (s, k)
-
-    def plus(self, step: Place, t: Tensor) -> Place:
-        """The place after each network has moved by t times its step."""  # t: (s,)
-        t3 = t[:, None, None]
-        return Place(
-            torch.addcmul(self.theta, step.theta, t3),
-            torch.addcmul(self.a, step.a, t3),
-            torch.addcmul(self.v, step.v, t[:, None]),
-        )
-
-    def minus(self, other: Place) -> Place:
-        return Place(self.theta - other.theta, self.a - other.a, self.v - other.v)
-
-    def where(self, chosen: Tensor, other: Place) -> Place:
-        """The chosen networks here, the rest at `other`."""  # chosen: (s,) bool
-        c3 = chosen[:, None, None]
-        return Place(
-            torch.where(c3, self.theta, other.theta),
-            torch.where(c3, self.a, other.a),
-            torch.where(chosen[:, None], self.v, other.v),
-        )
-
-
-@dataclass(frozen=True)
 class Trial:
-    """A place that a step search tries."""
+    """Where a step leads that a search tries."""
 
-    place: Place
+    t: Tensor  # (s,)
+    v: Tensor  # (s, k)
     ln_loss: Tensor  # (s,)
 
 
 @dataclass(kw_only=True)
 class FlowState(State):
-    theta: Tensor  # where the networks are
-    a: Tensor
-    v: Tensor
-    theta_step: Tensor  # and the step that led there
-    a_step: Tensor
-    v_step: Tensor
+    """θ is the first layers in the coordinates of their Space; their preactivations follow from θ and are carried."""
+
+    theta: Tensor  # (s, n, k) where the networks are
+    a: Tensor  # (s, m, k)
+    v: Tensor  # (s, k)
+    theta_last: Tensor  # and where they were before the last step
+    a_last: Tensor
+    v_last: Tensor
     t: Tensor  # (s,) step size to try next
     age: Tensor  # (s,) steps since momentum was restarted
 
@@ -101,17 +75,16 @@ class Judge:
     seen: list[bool]  # `standing` after the step
 
     def __init__(self, before: Tensor, active: Tensor, beta: Tensor, ln_target: float) -> None:
-        self.before, self.active, self.beta, self.ln_target = before, active, beta, ln_target
+        self.before, self.active, self.moves, self.ln_target = before, active, beta > 0, ln_target
 
     def __call__(self, enough: Tensor, t: Tensor, found: Trial) -> bool:
         stuck = self.active & (t == 0)
-        self.back = stuck | ((found.ln_loss > self.before) & (self.beta > 0))
+        self.back = stuck | ((found.ln_loss > self.before) & self.moves)
         self.ln_loss = torch.where(self.back, self.before, found.ln_loss)
-        decided = torch.stack([enough.all(), self.back.any(), (stuck & (self.beta == 0)).any()])
-        ended, self.some_back, self.lost, *self.seen = torch.cat(
-            [decided, standing(self.ln_loss, self.ln_target)]
-        ).tolist()
-        return ended
+        after = (self.ln_loss.isnan(), self.ln_loss > self.ln_target)
+        ended, *decided = torch.stack([enough, self.back, stuck > self.moves, *after]).tolist()
+        self.some_back, self.lost, *self.seen = (any(each) for each in decided)
+        return all(ended)
 
 
 BACKTRACKING: Search[Trial] = Armijo()
@@ -134,36 +107,30 @@ def train(
     """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target."""
     look_ahead = Momentum(momentum)
     space = space or cheapest(x, net)
+    state = state or _start(space, net.v)
+    passes = Passes(state.a)
 
-    def evaluate(place: Place) -> tuple[Tensor, Tensor, Tensor]:
-        """ln L; e_i = -∂ ln L/∂N(x_i); the hidden activations."""  # (s,), (s, m), (s, m, k)
-        h = place.a.relu()
-        ln, pull = ln_loss(y * (h @ place.v.unsqueeze(2)).squeeze(2), loss)
-        return ln, y * pull, h
+    def ln_at(output: Tensor) -> Tensor:
+        return ln_loss_alone(y * output, loss)
 
-    def steepest(place: Place) -> tuple[Tensor, Place, Tensor]:
-        """ln L; the direction -∇ ln L; its slope ‖∇ ln L‖²."""
-        ln, e, h = evaluate(place)
-        g = relu_backward(e.unsqueeze(2) * place.v.unsqueeze(1), place.a)  # e_i v_j σ'(a_ij)
-        dtheta, da = space.direction(g)
-        dv = (e.unsqueeze(1) @ h).squeeze(1)
-        return ln, Place(dtheta, da, dv), (g * da).sum((1, 2)) + (dv * dv).sum(1)  # ‖dθ‖² = ⟨g, da⟩ in either space
+    def gradient(a_last: Tensor, a: Tensor, v_last: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, ...]:
+        """Look ahead, written over a_last: v, ln L, -∇ ln L (its part da is in `passes`) and its slope there."""
+        v = torch.lerp(v_last, v, 1 + beta[:, None])
+        output = passes.look_ahead(a_last, a, beta[:, None, None], v)
+        ln, pull = ln_loss(y * output, loss)  # e_i = -∂ ln L/∂N(x_i) = y_i · pull_i
+        dv = passes.pull(a_last, v, pull.mul_(y))
+        dtheta, squared = space.direction(passes.g, passes.da)
+        return v, ln, dtheta, dv, squared + dot(dv, dv)  # ‖∇ ln L‖²
 
-    def gradient(here: Place, step: Place, beta: Tensor) -> tuple[Place, Tensor, Place, Tensor]:
-        """The place ahead, and what `steepest` says of it."""
-        ahead = here.plus(step, beta)
-        return ahead, *steepest(ahead)
+    def trial(a: Tensor, there: Tensor, v: Tensor, dv: Tensor, t: Tensor) -> Trial:
+        v = torch.addcmul(v, dv, t[:, None])
+        return Trial(t, v, ln_at(passes.move(a, there, t[:, None, None], v)))
 
-    def trial(start: Place, direction: Place, t: Tensor) -> Trial:
-        place = start.plus(direction, t)
-        return Trial(place, evaluate(place)[0])
+    # Preactivations stay where they are: a few places of memory that take turns.
+    gradient, trial = (captured(function, x.device, still=2) for function in (gradient, trial))
 
-    gradient = captured(gradient, x.device, lends=True)
-    trial = captured(trial, x.device, still=2)  # a place and a direction that the gradient lends
-
-    if state is None:
-        state = _start(Place(space.origin, space.preactivations(space.origin), net.v), evaluate)
-
+    if not len(state.history):
+        state.ln_loss = ln_at(passes.output(state.a, state.v))
     seen: list[bool] | None = None
     while True:
         watch(state)
@@ -171,35 +138,53 @@ def train(
         if active is None:
             return space.network(state.theta, state.v), state
 
-        here = Place(state.theta, state.a, state.v)
-        beta = torch.where(active, look_ahead.weight(state.age), 0.0)
-        last = Place(state.theta_step, state.a_step, state.v_step)
-        ahead, ln, direction, slope = gradient(here, last, beta)
+        beta = look_ahead.weight(state.age) * active
+        v, ln, dtheta, dv, slope = gradient(state.a_last, state.a, state.v_last, state.v, beta)
         judge = Judge(state.ln_loss, active, beta, ln_target)
-        first = torch.where(active, state.t, 0.0)
-        _, next_t, found = search(partial(trial, ahead, direction), ln, slope, first, judge)
+        _, next_t, found = search(partial(trial, state.a_last, passes.spare, v, dv), ln, slope, state.t * active, judge)
         if judge.lost:
             raise NotReached(f"ln loss {state.ln_loss.max():.4g}, where no step descends, target {ln_target:.4g}")
-        back, ln, seen = judge.back, judge.ln_loss, judge.seen
-        there = found.place.where(~back, here) if judge.some_back else found.place
 
-        step = there.minus(here)
         state.history.append(state.ln_loss)
-        state.theta, state.a, state.v, state.ln_loss = there.theta, there.a, there.v, ln
-        state.theta_step, state.a_step, state.v_step = step.theta, step.a, step.v
-        state.age = torch.where(back, 0.0, state.age + 1)
+        _arrive(state, passes, dtheta, beta, found)
+        state.ln_loss, seen = judge.ln_loss, judge.seen
+        if judge.some_back:
+            _go_back(state, judge.back)
+        state.age = (state.age + 1) * ~judge.back
         state.t = torch.where(active, next_t, state.t)
         if len(state.history) % REFRESH == 0:
-            state.a = space.preactivations(state.theta)
-            state.ln_loss, seen = evaluate(Place(state.theta, state.a, state.v))[0], None
+            fresh = space.preactivations(state.theta)
+            state.a_last += fresh - state.a
+            state.a.copy_(fresh)
+            seen = None
+            state.ln_loss = ln_at(passes.output(state.a, state.v))
 
 
-def _start(place: Place, evaluate: Callable[[Place], tuple[Tensor, ...]]) -> FlowState:
-    ln = evaluate(place)[0]
-    rest = place.minus(place)
+def _arrive(state: FlowState, passes: Passes, dtheta: Tensor, beta: Tensor, found: Trial) -> None:
+    """Move to where the search has led. The memory of where the networks looked ahead is for the next trial."""
+    theta = state.theta_last.lerp_(state.theta, 1 + beta[:, None, None]).addcmul_(dtheta, found.t[:, None, None])
+    state.theta, state.theta_last = theta, state.theta
+    passes.spare, state.a, state.a_last = state.a_last, passes.spare, state.a
+    state.v, state.v_last = found.v, state.v
+
+
+def _go_back(state: FlowState, back: Tensor) -> None:
+    """Return these networks to where they were before the step."""  # (s,) bool
+    state.theta = torch.where(back[:, None, None], state.theta_last, state.theta)
+    state.a.copy_(torch.where(back[:, None, None], state.a_last, state.a))
+    state.v = torch.where(back[:, None], state.v_last, state.v)
+
+
+def _start(space: Space, v: Tensor) -> FlowState:
+    a = space.preactivations(space.origin)
+    ln = torch.full_like(v[:, 0], torch.inf)
     return FlowState(
-        **vars(place),
-        **{f"{name}_step": zero for name, zero in vars(rest).items()},
+        theta=space.origin.clone(),
+        a=a,
+        v=v.clone(),
+        theta_last=space.origin.clone(),
+        a_last=a.clone(),
+        v_last=v.clone(),
         t=torch.ones_like(ln),
         age=torch.zeros_like(ln),
         ln_loss=ln,

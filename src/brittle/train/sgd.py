@@ -48,7 +48,7 @@ class SgdPlan:
 
 def logistic(q: Tensor) -> tuple[Tensor, Tensor]:
     """ln(1 + e^-q), which is the cross-entropy of two classes, and its derivative."""
-    return -logsigmoid(q), -torch.sigmoid(-q)
+    return logsigmoid(q).neg_(), q.neg().sigmoid_().neg_()
 
 
 def hinge(q: Tensor) -> tuple[Tensor, Tensor]:
@@ -215,13 +215,13 @@ def _epoch(
     order = np.stack([g.permutation(n)[: updates * batch] + m.data * n for g, m in zip(rngs, members, strict=True)])
     order = torch.from_numpy(order).to(x.device).view(len(members), updates, batch).transpose(0, 1)
     order = order.reshape(updates, -1)  # (updates, a · batch)
-    samples, labels = x.flatten(0, 1), y.flatten()
+    samples = x.flatten(0, 1)
+    labels = y.flatten().index_select(0, order.flatten()).view(updates, len(members), batch)
     keeps = _Dropout(family, rngs, batch, x.device)
     total = torch.zeros_like(at.lr[:, 0])
 
-    def once(rows: Tensor) -> None:
+    def once(rows: Tensor, ys: Tensor) -> None:
         xs = samples.index_select(0, rows).view(len(members), batch, -1)
-        ys = labels.index_select(0, rows).view(len(members), batch)
         if attack:
             xs = attack(lambda points: family(at.theta, points), xs, ys)
         total.add_(gradient(xs, ys, keeps.draw()))
@@ -232,9 +232,9 @@ def _epoch(
     # A recording would repeat random numbers, or Adam's count of updates, for ever.
     if not (attack or family.dropout or plan.optimiser == "adam"):
         once = captured(once, x.device)
-    for rows in order:
+    for rows, ys in zip(order, labels, strict=True):
         at.n += 1
-        once(rows)
+        once(rows, ys)
     lost = ~(total.isfinite() & at.theta.isfinite().all(1))  # these keep their last finite weights
     state.theta[active] = torch.where(lost[:, None], state.theta[active], at.theta)
     state.memory1[active], state.memory2[active] = at.memory

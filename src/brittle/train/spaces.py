@@ -29,9 +29,11 @@ class Space(Protocol):
         """a at θ."""  # (s, n, k) -> (s, m, k)
         ...
 
-    def direction(self, g: Tensor) -> tuple[Tensor, Tensor]:
-        """The steepest direction for a pull g on the preactivations: how θ moves, and how a moves with it."""
-        # (s, m, k) -> (s, n, k), (s, m, k)
+    def direction(self, g: Tensor, da: Tensor) -> tuple[Tensor, Tensor]:
+        """The steepest direction for a pull g on the preactivations: how θ moves, and the squared length of its w̃.
+
+        How the preactivations move with it is written to da.
+        """  # (s, m, k), (s, m, k) -> (s, n, k), (s,)
         ...
 
     def network(self, theta: Tensor, v: Tensor) -> TwoLayer: ...
@@ -52,17 +54,24 @@ def split(w: Tensor, v: Tensor) -> TwoLayer:
     return TwoLayer(w=w[:, :-1].transpose(1, 2).contiguous(), b=w[:, -1].contiguous(), v=v)
 
 
+def dot(a: Tensor, b: Tensor) -> Tensor:
+    """⟨a, b⟩ of each network, without writing all the products."""  # (s, …), (s, …) -> (s,)
+    return torch.stack([torch.dot(*pair) for pair in zip(a.flatten(1), b.flatten(1), strict=True)])
+
+
 class WeightSpace:
     def __init__(self, x: Tensor, net: TwoLayer) -> None:
         self.x = with_bias(x)
         self.origin = joined(net)
+        self.step = torch.empty_like(self.origin)  # memory that is kept
 
     def preactivations(self, theta: Tensor) -> Tensor:
         return self.x @ theta
 
-    def direction(self, g: Tensor) -> tuple[Tensor, Tensor]:
-        step = self.x.transpose(1, 2) @ g
-        return step, self.x @ step
+    def direction(self, g: Tensor, da: Tensor) -> tuple[Tensor, Tensor]:
+        torch.bmm(self.x.transpose(1, 2), g, out=self.step)
+        torch.bmm(self.x, self.step, out=da)
+        return self.step, dot(self.step, self.step)
 
     def network(self, theta: Tensor, v: Tensor) -> TwoLayer:
         return split(theta, v)
@@ -79,8 +88,9 @@ class GramSpace:
     def preactivations(self, theta: Tensor) -> Tensor:
         return torch.baddbmm(self.a0, self.gram, theta)
 
-    def direction(self, g: Tensor) -> tuple[Tensor, Tensor]:
-        return g, self.gram @ g
+    def direction(self, g: Tensor, da: Tensor) -> tuple[Tensor, Tensor]:
+        torch.bmm(self.gram, g, out=da)
+        return g, dot(g, da)  # ‖x̃ᵀ g‖²
 
     def network(self, theta: Tensor, v: Tensor) -> TwoLayer:
         return split(torch.baddbmm(self.w0, self.x.transpose(1, 2), theta), v)

@@ -37,7 +37,9 @@ class State:
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], device: torch.device) -> Self:
-        tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+        tensors = {
+            name: torch.tensor(array, device=device) for name, array in arrays.items()
+        }  # copies: training writes to them
         return cls(**tensors | {"history": list(tensors["history"])})
 
     def unfinished(self, ln_target: float, max_steps: int, seen: Sequence[bool] | None = None) -> Tensor | None:
