@@ -50,16 +50,26 @@ CONFIRM: dict[str, pd.DataFrame] = {
         d=100, m=[10, 10, 100], seed=[0, 1, 0], bound=2.0, certified=[4.0, 4.1, 4.0], smallest_output=1.0, beaten=0
     ),
     "plots/theory_lemma.csv": table(d=200, m=200, draw=range(20), largest=0.3, half=0.5, log=0.375),
-    "plots/theory_example.csv": table(d=[16, 64], certified_error=1e-9, z_norm_error=0.0, twin_error=1e-12),
+    "plots/theory_example.csv": table(
+        d=[16, 64],
+        certified_error=1e-9,
+        output_error=0.0,
+        z_norm_error=0.0,
+        twin_error=1e-12,
+        margin=[1 / 36, 1 / 132],
+        twin_margin=[1 / 17, 1 / 65],
+    ),
+    "plots/theory_kkt.csv": table(d=[16, 16], m=[2, 16], residual=0.0, output_error=0.0, c=[8**0.5, 1.0], c_error=0.0),
     "plots/regime.csv": seeded(
         [
             {"world": "orthogonal", "d": 60, "m": m, "applies": 1, "z_norm": 8.0, "z_bound": 88.0, "kkt": 0.02}
-            | {"largest_after": -2.5, "c": (60 / m) ** 0.5}
+            | {"width": 200, "init_scale": 0.01, "law": 1, "largest_after": -2.5, "c": (60 / m) ** 0.5}
             for m in (20, 10, 5)
         ]
         + [
-            {"world": "sphere", "d": 100, "m": 2, "applies": 1, "z_norm": 40.0, "z_bound": 360.0, "kkt": 0.02}
-            | {"largest_after": -3.0, "c": 7.0}
+            {"world": "sphere", "d": d, "m": m, "applies": 1, "z_norm": 40.0, "z_bound": 360.0, "kkt": 0.02}
+            | {"width": width, "init_scale": scale, "law": 0, "largest_after": -3.0, "c": 7.0}
+            for d, m, width, scale in ((100, 2, 200, 0.01), (10_000, 8, 2, 1.0), (10_000, 8, 1000, 0.1))
         ],
         c=0.01,
         largest_after=0.05,
@@ -75,6 +85,9 @@ CONFIRM: dict[str, pd.DataFrame] = {
     ),
     "plots/sweep.csv": grid(),
     "plots/margin_seeds.csv": table(d=100, m=100, seed=[0, 1, 2], c_over_norm=[0.23, 0.24, 0.235]),
+    "plots/minibatch.csv": table(
+        d=300, m=5196, method=["protocol", "flow"], seed=0, batch=[5000, 5196], c=[5.1, 5.0], on_margin=[0.97, 0.96]
+    ),
     "plots/widths.csv": seeded(
         [{"d": d, "m": d, "width": w, "c": 2.3 + w / 1e5} for d in (100, 200) for w in (100, 8000)]
     ),
@@ -95,7 +108,10 @@ CONFIRM: dict[str, pd.DataFrame] = {
         c_over_norm=0.01,
     ),
     "plots/transfer.csv": pd.concat(
-        table(width=width, loss=loss, init=[0, 1, 2], own_c=2.3, shared_c=2.35, flipped=[1.0, 0.99, 1.0])
+        table(
+            data=data, width=width, loss=loss, init=[0, 1, 2], own_c=2.3, shared_c=2.35, flipped=[1.0, 0.99, 1.0]
+        ).assign(on_margin=share)
+        for data, share in (("sphere", 0.96), ("gaussian", 0.95), ("sphere.unit", 0.83))
         for width in (200, 1000)
         for loss in ("exponential", "logistic")
     ).reset_index(drop=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from brittle.verdicts import Found
@@ -19,7 +20,9 @@ REFUTE: list[tuple[str, Change]] = [
     ("M3", where("largest_after", -0.5, world="sphere")),
     ("M3", where("z_norm", 1000, world="orthogonal")),
     ("M4", one("certified_error", 2e-5)),
+    ("M4", one("output_error", 2e-5)),
     ("M4", one("z_norm_error", 2e-5)),
+    ("M4", one("twin_margin", 0.007)),
     ("M4", one("twin_error", 2e-5)),
     ("M5", where("free", 0.13, log10_loss=-10000, init_scale=1.0)),
     ("M5", where("free", 0.95, log10_loss=-30, init_scale=1.0)),  # it rises
@@ -36,7 +39,7 @@ REFUTE: list[tuple[str, Change]] = [
     ("M9", where("on_margin", 0.8, world="gaussian", norm=10.0)),
     ("M9", where("c_over_norm", 0.3, world="gaussian", norm=1.0)),
     ("M9", one("c_over_norm", INF)),
-    ("M10", where("flipped", 0.9, width=200, loss="logistic")),
+    ("M10", where("flipped", 0.9, width=200, loss="logistic", data="sphere.unit")),
     ("M10", one("own_c", INF)),
     ("M11", where("margin_size", 100, world="clusters")),
     ("M11", where("largest_after", -0.5, world="clusters")),
@@ -69,14 +72,17 @@ MISSING: list[tuple[str, Change, str]] = [  # what is then needed
 LACKING: list[tuple[str, Change, str]] = [  # cells of the paper, named beside the verdict
     ("M1", lambda t: t, "α = 1.5"),
     ("M1", lambda t: t, "d = 400"),
-    ("M3", lambda t: t, "sphere, d = 10000, m = 8"),
+    ("M3", without(d=10_000), "sphere, d = 10000, m = 8"),
+    ("M3", where("applies", 0, d=10_000), "sphere, d = 10000, m = 8"),
     ("M3", without(world="sphere"), "sphere data"),
-    ("M4", lambda t: t, "the normalised margins of the two networks"),
+    ("M3", lambda t: t, "width 10"),
+    ("M3", without(init_scale=1.0), "initial weights × 1"),
     ("M6", without(alpha=1.5, d=400), "α = 1.5: d 300–1000"),
     ("M7", lambda t: t, "α = 0.5, 0.8, 1, 1.2, 1.5: d 300, 500–1000"),
     ("M8", lambda t: t, "width = 100, 8000: d 300–1000"),
     ("M9", without(world="sphere", norm=1.0), "the control: sphere of radius 1"),
-    ("M10", lambda t: t, "2 more datasets, one with < 90 % on the margin"),
+    ("M10", without(data="gaussian"), "1 more datasets"),
+    ("M10", without(data="sphere.unit"), "a dataset with < 90 % on the margin"),
     ("M16", lambda t: t, "α = 0.5: d 300, 500–1000"),
     ("M17", without(d=400), "d = 400"),
 ]
@@ -141,6 +147,49 @@ def test_the_headline_run_reaches_a_verdict() -> None:
     finding = CLAIMS["M6"].judged(Found(CONFIRM | {"plots/margin_seeds.csv": worse}))
     assert finding.verdict == "differs"
     assert "headline run (d = 500, m = 100) 0.72 at most" in finding.measured
+
+
+def test_the_exact_kkt_point_is_part_of_the_law() -> None:
+    """M12: the slope of trained networks, and the point that docs/kkt-point.md derives."""
+    for column in ("residual", "c_error"):
+        wrong = found("M12", CONFIRM, one(column, 1e-6), "plots/theory_kkt.csv")
+        assert wrong.verdict == "differs"
+        assert wrong.deciding.value == 1e-6
+
+
+def test_other_widths_and_initial_weights_do_not_enter_the_law() -> None:
+    more = where("c", 99.0, width=1000)
+    assert found("M12", CONFIRM, more).measured == found("M12", CONFIRM).measured
+    strange = CONFIRM["plots/regime.csv"].assign(law=0)
+    assert CLAIMS["M12"].judged(Found(CONFIRM | {"plots/regime.csv": strange})).verdict == "not run"
+
+
+@pytest.mark.parametrize(("id", "numbers"), [("M6", "c 5.1 by"), ("M7", "share 0.97 by")])
+def test_a_cell_in_the_papers_mini_batches_stands_beside_the_grid_or_is_missed(id: str, numbers: str) -> None:
+    path, cell = "plots/minibatch.csv", "mini-batches of 5000, d = 300, α = 1.5"
+    both = found(id, CONFIRM)
+    assert f"{numbers} mini-batches of 5000" in both.measured
+    assert cell not in both.lacks
+    small = found(id, CONFIRM, lambda t: t.assign(m=89), path)
+    assert cell in small.lacks
+    none = CLAIMS[id].judged(Found({key: value for key, value in CONFIRM.items() if key != path}))
+    assert (none.verdict, cell in none.lacks) == ("reproduced", True)
+
+
+def test_the_control_tells_whether_the_norm_or_the_gaussian_makes_the_difference() -> None:
+    measured = found("M9", CONFIRM).measured
+    assert "the control, sphere of radius 1: c/‖x‖ 0.609 ×, share 0.865 ×" in measured
+
+
+def test_m2_says_where_the_lemma_promises_nothing() -> None:
+    draws = CONFIRM["plots/theory_lemma.csv"]
+    measured = found("M2", CONFIRM, lambda t: pd.concat([t, draws.assign(d=100, m=1000)])).measured
+    half, ln, log2 = measured.split("; ≤ ")
+    assert half.endswith(
+        "where the lemma promises anything: at (d, m) = (200, 200) alone; elsewhere its bound is negative"
+    )
+    assert ln.startswith("ln d/√d in 100 %")
+    assert log2.endswith("nowhere, because its bound is negative")
 
 
 def test_a_promise_of_the_lemma_that_is_negative_is_no_promise() -> None:

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from brittle.attacks.fgm import Attack
 from brittle.core import device as devices
-from brittle.core import graphs
 from brittle.core.errors import BadInput
 from brittle.core.rng import rng
 from brittle.nets import symmetric
@@ -23,7 +22,7 @@ from brittle.nets.family import Family
 from brittle.nets.fcn import Fcn
 from brittle.nets.gru import Gru
 from brittle.nets.two_layer import initial
-from brittle.train import flow, purify, sgd
+from brittle.train import flow, graphs, purify, sgd
 from brittle.worlds import sphere
 from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
 from test_gpu import REAL, gpu, pytestmark  # noqa: F401, it skips these tests, too, where there is nothing to run on

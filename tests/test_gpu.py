@@ -40,6 +40,8 @@ SMALLER = {
     "sweep.ds": [16],
     "sweep.width_ds": [16],
     "sweep.log10_target": -2,
+    "minibatch.log10_target": -1,
+    "minibatch.every": 1,
     "optimisers.log10_target": -2,
     "variants.log10_target": -2,
     "variants.width": 40,

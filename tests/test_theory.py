@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brittle.attacks.universal import thm41
+from brittle.core.errors import BadInput
 from brittle.core.params import load
 from brittle.core.rng import rng
 from brittle.margin.draws import draw
-from brittle.margin.regime import settings
+from brittle.margin.regime import APART, Setting, settings
 from brittle.margin.theory_params import TheoryParams
 from brittle.nets.robust_construction import largest_cosine, thm31, thm31_bound, without_biases
-from brittle.probes.constructions import robust_network, worked_example
+from brittle.nets.two_layer import initial
+from brittle.probes.constructions import exact_kkt_point, robust_network, worked_example
 from brittle.probes.flipping import flipping
 from brittle.probes.lemma import inner_products
 from brittle.worlds import orthogonal, sphere
@@ -79,10 +81,36 @@ def test_blocks_of_the_gram_matrix_miss_no_pair(monkeypatch: pytest.MonkeyPatch)
 def test_every_orthogonal_setting_of_the_regime_is_within_the_theorem_and_has_both_labels() -> None:
     every = settings(load(TheoryParams, ROOT / "params.yaml").theory.regime)
     assert {setting.world for setting in every} == {"orthogonal", "sphere"}
+    assert {(setting.width, setting.init_scale) for setting in every} >= {(2, 1.0), (2, 0.01), (1000, 1.0)}
+    assert len({setting.name for setting in every}) == len(every)
     for setting in every:
         x, y = (torch.from_numpy(a).double() for a in setting.draw(0))
         assert set(y.tolist()) == {-1.0, 1.0}
-        assert thm41(x, y).applies or setting.world == "sphere"  # there it depends on the draw, and is recorded
+        # On the sphere it depends on the draw, and is recorded; it holds by far where there are many dimensions.
+        assert thm41(x, y).applies or (setting.world == "sphere" and setting.d < 10_000)
+
+
+def test_initial_weights_are_the_first_at_which_every_sample_is_seen_by_a_neuron_of_its_label() -> None:
+    setting = Setting("sphere", 100, 4, width=2, init_scale=0.1)
+    x, y = setting.draw(0)
+    start = setting.start(0)
+    assert start > 0  # two neurons see four samples by chance in one draw of 32
+
+    def sees(seed: int) -> bool:
+        """Slow and obvious: neuron by neuron, sample by sample."""
+        net = initial(100, 2, 0.1, [rng(seed, "margin init")])
+        w, b, v = (p[0].numpy() for p in (net.w, net.b, net.v))
+        return all(any(y[i] * v[j] > 0 and x[i] @ w[j] + b[j] > 0 for j in range(2)) for i in range(4))
+
+    assert sees(start)
+    assert not any(sees(seed) for seed in range(0, start, APART))
+    assert Setting("sphere", 100, 4, width=100, init_scale=0.1).start(7) == 7
+
+
+def test_no_initial_weights_at_all_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("brittle.margin.regime.TRIES", 3)
+    with pytest.raises(BadInput, match=r"theory\.regime\.widths = 2: no initial weights see all 30 samples"):
+        Setting("orthogonal", 100, 30, width=2, init_scale=0.1).start(0)
 
 
 def test_the_sweep_draws_the_samples_of_the_headline_experiment() -> None:
@@ -103,7 +131,13 @@ def test_what_thm31_and_the_worked_example_say_is_found_without_files() -> None:
     assert found.attacked >= found.certified * (1 - 1e-9)
     example = worked_example(x, y)
     assert example.certified == pytest.approx(d**0.5 / 2)
-    assert max(example.certified_error, example.z_norm_error, example.twin_error) < 1e-6
+    assert max(example.certified_error, example.z_norm_error, example.twin_error, example.output_error) < 1e-6
+    # ‖w‖² + b² + v² is 4/d + 1 + 1 for each neuron of N, and 1/d + 1 for each of N'.
+    assert example.margin == pytest.approx(1 / (2 * d + 4))
+    assert example.twin_margin == pytest.approx(1 / (d + 1))
+    point = exact_kkt_point(x, y)
+    assert (point.residual, point.output_error, point.c_error) == (0.0, 0.0, 0.0)
+    assert point.c == pytest.approx(1.0)
 
 
 def test_flipping_is_that_of_the_network_itself() -> None:

@@ -111,6 +111,11 @@ def test_protocol_batches_cover_the_data_once_an_epoch() -> None:
     rows = torch.cat([protocol._batch(m=100, batch=25, n=n) for n in range(4, 8)])
     assert sorted(rows.tolist()) == list(range(100))
     assert not torch.equal(protocol._batch(100, 25, 4), protocol._batch(100, 25, 0))
+    # The last batch of an epoch is what is left, as in PyTorch's DataLoader, so that no sample is ever left out.
+    left = torch.utils.data.DataLoader(torch.arange(110), batch_size=25, shuffle=True)
+    epoch = [protocol._batch(m=110, batch=25, n=n) for n in range(5, 10)]
+    assert [len(rows) for rows in epoch] == [len(rows) for rows in left] == [25, 25, 25, 25, 10]
+    assert sorted(torch.cat(epoch).tolist()) == list(range(110))
 
 
 def test_protocol_in_batches_reaches_the_target_on_all_the_data() -> None:

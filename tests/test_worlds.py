@@ -59,6 +59,22 @@ def test_gaussian_samples_have_variance_one_over_d() -> None:
     assert set(y) == {-1.0, 1.0}
 
 
+def test_the_norm_of_the_data_is_a_parameter() -> None:
+    x, _ = gaussian.sample(50, 20_000, rng(0, "test"), norm=50**0.5)
+    np.testing.assert_allclose(x.T @ x / len(x), np.eye(50), atol=0.1)
+    unit, labels = sphere.sample(50, 9, rng(0, "test"), radius=1.0)
+    far, same = sphere.sample(50, 9, rng(0, "test"))
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1.0)
+    np.testing.assert_allclose(unit * 50**0.5, far)
+    np.testing.assert_array_equal(labels, same)
+
+
+@given(d=st.integers(8, 40), size=st.integers(1, 6), seed=seeds)
+def test_clusters_may_have_orthogonal_centres(d: int, size: int, seed: int) -> None:
+    x, _ = clusters.sample(d, 4 * size, size, 0.1, rng(seed, "test"), orthogonal=True)
+    np.testing.assert_allclose(x[::size] @ x[::size].T, d * np.eye(4), atol=1e-9)
+
+
 def test_streams_differ_by_seed_and_by_purpose_and_repeat_exactly() -> None:
     draws = {(s, p): rng(s, p).integers(1 << 60) for s in (0, 1) for p in ("data", "init")}
     assert len(set(draws.values())) == 4

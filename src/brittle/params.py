@@ -20,6 +20,7 @@ from brittle.cross.params import CrossParams
 from brittle.drawing.params import FigureParams
 from brittle.margin.certify_params import CertifyParams
 from brittle.margin.kkt_params import KKTParams
+from brittle.margin.minibatch_params import MinibatchParams
 from brittle.margin.optimisers_params import OptimisersParams
 from brittle.margin.params import MarginParams
 from brittle.margin.sweep_params import SweepParams
@@ -37,6 +38,7 @@ S = TypeVar("S", bound=BaseModel)
 class Schema(
     MarginParams,
     SweepParams,
+    MinibatchParams,
     TheoryParams,
     VariantsParams,
     CertifyParams,

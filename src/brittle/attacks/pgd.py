@@ -26,7 +26,7 @@ def pgd(
     across the ball.
     """  # (n, d), (n,), () or (n,) -> (n, d)
     ball = NORMS[norm]
-    # A number is filled in on the device: to copy it there is what a CUDA graph (core/graphs.py) cannot record.
+    # A number is filled in on the device: to copy it there is what a CUDA graph (train/graphs.py) cannot record.
     eps = (eps.to(x) if isinstance(eps, Tensor) else x.new_full((), eps)).expand(len(x))
     length = (2.5 / steps if step_size is None else step_size) * eps[:, None]
     delta = torch.zeros_like(x) if start is None else ball.project(start, eps)

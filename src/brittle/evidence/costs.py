@@ -31,8 +31,11 @@ COSTS = {
     "kkt_probe": Cost(10, ("kkt.seeds", "kkt.init_scales")),
     "optimisers_train": Cost(45, ("optimisers.seeds",)),
     "optimisers_attack": Cost(15, ("optimisers.seeds", "optimisers.certified")),
-    "variants_train": Cost(25, ("variants.seeds", "variants.m")),
-    "regime_train": Cost(8, ("theory.regime.seeds", "theory.regime.ds")),
+    "variants_train": Cost(35, ("variants.seeds", "variants.m", "variants.transfer.inits^0.3")),
+    "regime_train": Cost(10, ("theory.regime.seeds", "theory.regime.widths", "theory.regime.init_scales^0.5")),
+    "regime_attack": Cost(10, ("theory.regime.seeds", "theory.regime.widths", "theory.regime.init_scales^0.5")),
+    # A step is mostly overhead at the quick scale; one of 5000 and one of 196 samples take .07 s together at d = 300.
+    "minibatch_train": Cost(4, ("minibatch.seeds", "minibatch.d^1.5", "minibatch.width", "minibatch.every")),
     "certify": Cost(12, ("certify.nets", "certify.samples^0.5")),
     "slabs_train": Cost(25, (*SLABS, "slabs.training.cnn.seeds^0.5")),
     "slabs_probe": Cost(20, ("slabs.models", "slabs.permutations")),

@@ -58,7 +58,7 @@ def brackets(table: pd.DataFrame) -> Figure:
 
 def law(table: pd.DataFrame) -> Figure:
     """c against d/m where Thm 4.1 applies, beside √(d/m)."""
-    table = table[table["applies"] == 1]
+    table = table[(table["applies"] == 1) & (table["law"] == 1)]
     figure, ax = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
     for world, marker in (("orthogonal", "o"), ("sphere", "s")):
         each = table[table["world"] == world]

@@ -25,7 +25,9 @@ class Params(TheoryParams, KKTParams, MarginParams):
 def main(params: Params) -> None:
     p, slack, kink = params.theory.regime, params.margin.slack, params.kkt.kink
     every = settings(p)
-    axes = {name: axes for s in every for name, axes in shapes(d=f"d{s.d}", prefix=f"{s.name}.").items()}
+    axes = {}
+    for s in every:
+        axes |= shapes(f"k{s.width}", f"d{s.d}", f"{s.name}.")
     nets = store.load_tensors("models/regime.safetensors", axes, s=len(p.seeds), **{f"d{s.d}": s.d for s in every})
     rows = []
     for setting in tracked(every, "attacking"):
@@ -40,6 +42,9 @@ def main(params: Params) -> None:
                     "world": setting.world,
                     "d": setting.d,
                     "m": setting.m,
+                    "width": setting.width,
+                    "init_scale": setting.init_scale,
+                    "law": int(setting.law),
                     "seed": seed,
                     "applies": int(proof.applies),
                     "z_norm": float(proof.z.norm()),

@@ -12,9 +12,16 @@ from brittle.margin.theory_params import TheoryParams
 def main(params: TheoryParams) -> None:
     p = params.theory.regime
     method = flow_method(loss="exponential", log10_target=p.log10_target, momentum=p.momentum, max_steps=p.max_steps)
-    seeds, width, scale = p.seeds, p.width, p.init_scale
     jobs = [
-        NetworkJob(each.name, lambda each=each: each.draws(seeds), seeds, width, method, scale) for each in settings(p)
+        NetworkJob(
+            name=each.name,
+            draw=lambda each=each: each.draws(p.seeds),
+            seeds=[each.start(seed) for seed in p.seeds],
+            width=each.width,
+            method=method,
+            init_scale=each.init_scale,
+        )
+        for each in settings(p)
     ]
     advise = "a larger theory.regime.max_steps may help, or a less extreme theory.regime.log10_target"
     train_all("regime_train", "models/regime.safetensors", jobs, device.pick(params.device), advise)

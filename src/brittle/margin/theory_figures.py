@@ -19,7 +19,7 @@ def main(params: FigureParams) -> None:
             store.load_table("plots/certify.csv", ["seed", "crown", "certified", "z", "attacked"], text=["network"])
         ),
         "plots/regime": plot_theory.law(
-            store.load_table("plots/regime.csv", ["d", "m", "c", "applies"], text=["world"])
+            store.load_table("plots/regime.csv", ["d", "m", "c", "applies", "law"], text=["world"])
         ),
         "plots/optimisers": plot_theory.optimisers(store.load_table("plots/optimisers.csv", columns, text=["rule"])),
     }

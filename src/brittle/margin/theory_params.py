@@ -18,20 +18,28 @@ from brittle.core.params import (
     too_large,
 )
 
+SCALE = number("≥ 1e-6 and ≤ 1e6", lambda v: 1e-6 <= v <= 1e6)
+SCALES = distinct_numbers("≥ 1e-6 and ≤ 1e6", lambda v: 1e-6 <= v <= 1e6)
+
 
 class Lemma(Section):
     ds: Annotated[list[int], distinct_integers(3)]
     alphas: Annotated[list[float], distinct_numbers("> 0", lambda v: v > 0)]
     draws: Annotated[int, integer(1)]
+    large_ds: Annotated[list[int], distinct_integers(3)]
 
 
 class Regime(Section):
     ds: Annotated[list[int], distinct_integers(8)]
     shares: Annotated[list[float], distinct_numbers("> 0 and ≤ 1", lambda v: 0 < v <= 1)]
     sphere_ds: Annotated[list[int], distinct_integers(8)]
-    width: Annotated[int, integer(1)]
+    large_d: Annotated[int, integer(8)]
+    large_m: Annotated[int, integer(2)]
+    width: Annotated[int, integer(2)]
+    init_scale: Annotated[float, SCALE]
+    widths: Annotated[list[int], distinct_integers(2)]
+    init_scales: Annotated[list[float], SCALES]
     seeds: Annotated[list[int], distinct_integers(0)]
-    init_scale: Annotated[float, number("≥ 1e-6 and ≤ 1e6", lambda v: 1e-6 <= v <= 1e6)]
     log10_target: Annotated[float, number("< 0 (the loss must end below 1)", lambda v: v < 0)]
     momentum: Annotated[float, number("≥ 0 and < 1", lambda v: 0 <= v < 1)]
     max_steps: Annotated[int, integer(1)]
@@ -55,6 +63,10 @@ class Theory(Section):
                 raise cross(f"theory.{key}", max(alphas), f"must give d · d**alpha ≤ {MOST} (d = {max(ds)})")
             if round(min(ds) ** min(alphas)) < 2:
                 raise cross(f"theory.{key}", min(alphas), f"must give 2 samples or more (d = {min(ds)})")
+        if too_large(max(self.lemma.large_ds), 0.5, 1):
+            raise cross("theory.lemma.large_ds", max(self.lemma.large_ds), f"must give d · √d ≤ {MOST}")
+        if self.regime.large_m * max(self.regime.large_d, *self.regime.widths) > MOST:
+            raise cross("theory.regime.large_m", self.regime.large_m, f"must give m · max(d, width) ≤ {MOST}")
         if odd := [d for d in self.example_ds if d % 2]:
             raise cross("theory.example_ds", odd[0], "must be even (VYS §5.1: half of the labels are positive)")
         return self

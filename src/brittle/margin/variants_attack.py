@@ -41,7 +41,7 @@ def main(params: Params) -> None:
             found, x, y = measured(variant, i)
             norm = float(x[found.margin].norm(dim=1).mean())
             share, count = float(found.margin.double().mean()), int(found.margin.sum())
-            row = {"world": variant.world, "loss": variant.loss, "seed": seed, "d": p.d, "m": p.m, "norm": norm}
+            row = {"world": variant.data.world, "loss": variant.loss, "seed": seed, "d": p.d, "m": p.m, "norm": norm}
             row |= {"c": found.c, "c_over_norm": found.c / norm, "on_margin": share, "margin_size": count}
             rows.append(row | corollary(single(nets, i, f"{variant.name}."), x, y, found))
     store.save_table("plots/variants.csv", pd.DataFrame(rows))
@@ -52,7 +52,8 @@ def main(params: Params) -> None:
             found, x, y = measured(variant, i)
             net, at = single(nets, i, f"{variant.name}."), x.new_tensor([BEYOND * found.c])
             shared = along(net, x[found.margin], y[found.margin], z_direction(x, y))  # z needs no network
-            row = {"width": variant.width, "loss": variant.loss, "init": init, "own_c": found.c}
+            row = {"data": variant.data.name, "width": variant.width, "loss": variant.loss, "init": init}
+            row |= {"on_margin": float(found.margin.double().mean()), "own_c": found.c}
             rows.append(row | {"shared_c": shared.all_at_once(), "flipped": float(shared.flipped(at))})
     store.save_table("plots/transfer.csv", pd.DataFrame(rows))
 

@@ -34,6 +34,11 @@ class Variants(Section):
         if self.m < 2 * self.cluster_size:
             words = f"must leave two clusters or more among m = {self.m} samples"
             raise cross("variants.cluster_size", self.cluster_size, words)
+        if self.m > self.d * self.cluster_size:
+            words = (
+                f"must give d = {self.d} clusters or fewer of the m = {self.m} samples (their centres are orthogonal)"
+            )
+            raise cross("variants.cluster_size", self.cluster_size, words)
         return self
 
 

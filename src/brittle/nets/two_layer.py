@@ -31,6 +31,11 @@ class TwoLayer:
         return TwoLayer(self.w.to(target), self.b.to(target), self.v.to(target))
 
 
+def squared_norm(net: TwoLayer) -> float:
+    """‖θ‖² of a single network, the objective of VYS Problem (2) up to a factor."""
+    return float(sum((p * p).sum() for p in (net.w, net.b, net.v)))
+
+
 def single(arrays: Mapping[str, np.ndarray], i: int, prefix: str = "") -> TwoLayer:
     """Network i of a stored batch, in float64."""
     return TwoLayer(*(torch.from_numpy(arrays[prefix + name][i : i + 1]).double() for name in ("w", "b", "v")))

@@ -13,8 +13,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from brittle.core.graphs import captured
 from brittle.nets.two_layer import TwoLayer
+from brittle.train.graphs import captured
 from brittle.train.losses import ln_loss, ln_loss_alone
 from brittle.train.passes import Passes
 from brittle.train.search import Armijo, Search

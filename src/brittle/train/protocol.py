@@ -77,8 +77,11 @@ def train(
 
 
 def _batch(m: int, batch: int, n: int) -> Tensor:
-    """The rows of step n, shuffled anew in each epoch; a function of n alone, so that a resumed run is the same."""
-    per_epoch = m // batch
+    """The rows of step n, shuffled anew in each epoch; a function of n alone, so that a resumed run is the same.
+
+    The last batch of an epoch has what is left of the samples, as that of PyTorch's DataLoader.
+    """
+    per_epoch = -(-m // batch)
     epoch, i = divmod(n, per_epoch)
     order = torch.randperm(m, generator=torch.Generator().manual_seed(epoch))
     return order[i * batch : (i + 1) * batch]

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brittle.core.graphs import captured
 from brittle.core.rng import rng
 from brittle.nets.symmetric import REACH, Symmetric
+from brittle.train.graphs import captured
 from brittle.worlds.sparse_coding import SparseCoding
 
 T = TypeVar("T")

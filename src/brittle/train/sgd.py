@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from brittle.core.graphs import captured
 from brittle.core.rng import rng
 from brittle.nets.family import Family, Loss
+from brittle.train.graphs import captured
 
 
 @dataclass(frozen=True)
