@@ -224,8 +224,9 @@ def p15(tables: Tables) -> Finding:
         main = t["attacker"].iloc[0]
         stage1 = t.loc[(t["network"] == f"{main}.random") & (t["attacker"] == main), "robust"].mean()
         worst, attacked = deep["robust"].min(), float(t["attacked"].iloc[0])
+        asked = max(stage1, 1 / attacked)  # of a stage 1 that no picture survives, one picture
         name = "robust accuracy of a layer's adversarial phase / stage 1's"
-        premises.append(at_least(name, worst / stage1, 1.0, _of_two(stage1, attacked) / stage1, deep))
+        premises.append(at_least(name, worst / asked, 1.0, _of_two(stage1, attacked) / asked, deep))
         words.append(f"robust accuracy above frozen robust layers {worst:.2f}, stage 1 {stage1:.2f}")
     value = float(wide[list(names[:2])].max().max())
     return Finding(value, "; ".join(words), _scale(tables), checks, premises, lacks=lacks)
