@@ -20,7 +20,8 @@ import brittle  # noqa: F401, first: it tells the numerical libraries which kern
 # isort: split
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-from brittle.core import device, graphs
+from brittle.core import device
+from brittle.train import graphs
 from pretend_cuda import pretended
 
 LAUNCH, WAIT, LEAST = 5e-6, 15e-6, 1.5e-6  # seconds: of the host for the first two, of any operator; assumed

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 
@@ -37,10 +37,12 @@ def scale(repo: Repo, *options: str, code: int = 0, timeout: float = 600, **envi
 
 def until(condition: Callable[[], object], what: str, seconds: float = 120) -> object:
     deadline = time.monotonic() + seconds
-    while not (found := condition()):
+    while True:
+        with suppress(FileNotFoundError):  # a folder may go while it is being searched
+            if found := condition():
+                return found
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
-    return found
 
 
 def stages_of(process: psutil.Process, name: str) -> list[psutil.Process]:

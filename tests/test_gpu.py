@@ -41,7 +41,7 @@ SMALLER = {
     "sweep.width_ds": [16],
     "sweep.log10_target": -2,
     "minibatch.log10_target": -1,
-    "minibatch.every": 1,
+    "minibatch.every": 2,
     "optimisers.log10_target": -2,
     "variants.log10_target": -2,
     "variants.width": 40,
