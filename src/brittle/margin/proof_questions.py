@@ -50,7 +50,7 @@ def m18(tables: Tables) -> Finding:
     "M19",
     source="§7 (open)",
     says="is a test sample as brittle as a training sample?",
-    paper="open question: the theorem is about the training data",
+    paper='open question: "we show non-robustness w.r.t. the training dataset rather than on test data"',
     rule="clusters with orthogonal centres: accuracy on fresh points, the share of them that z of the training data "
     "flips at its own size c and at twice that, and their attacked radius relative to their norm, beside the training "
     "samples'",
