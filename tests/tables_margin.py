@@ -32,17 +32,44 @@ def grid() -> pd.DataFrame:
     return t.assign(off_margin=0)
 
 
-def brackets() -> pd.DataFrame:
+def against_thm31() -> pd.DataFrame:
     """Trained networks fall behind Thm 3.1's as d grows."""
     rows = []
     for alpha in (0.5, 0.8, 1.0, 1.2):
         for d in (50, 100, 200, 400):
-            own, built = 0.3 * d**0.3, 0.33 * d**0.5
             for sample in range(3):
-                cell = {"alpha": alpha, "d": d, "sample": sample, "beaten": 0}
-                rows.append(cell | {"network": "trained", "certified": 0.98 * own, "attacked": own})
-                rows.append(cell | {"network": "thm31", "certified": built, "attacked": built})
+                cell = {"alpha": alpha, "d": d, "m": round(d**alpha), "sample": sample}
+                rows.append(cell | {"attacked": 0.3 * d**0.3, "certified": 0.33 * d**0.5, "bound": 0.16 * d**0.5})
     return seeded(rows, attacked=0.01, certified=0.01)
+
+
+def brackets() -> pd.DataFrame:
+    """Three samples of each network."""
+    rows = [
+        {"network": network, "d": 100, "sample": sample, "beaten": 0, "certified": 0.98 * radius, "attacked": radius}
+        for network, radius in (("trained", 1.5), ("thm31", 3.1))
+        for sample in range(3)
+    ]
+    return seeded(rows, attacked=0.01, certified=0.01)
+
+
+def proofs() -> pd.DataFrame:
+    """Two lines and two losses of one network for each seed."""
+    cell = {"world": "orthogonal", "d": 60, "m": 10, "width": 200, "init_scale": 0.01, "kkt": 0.02}
+    rows = [
+        cell | {"part": "line", "lemma": "C.1", "lhs": 1.0, "rhs": 1.0, "tightness": 1.0},
+        cell | {"part": "line", "lemma": "C.3", "lhs": 0.1, "rhs": 1.0, "tightness": 0.1},
+        cell | {"part": "loss", "lemma": "Thm 4.1", "lhs": 1.0, "rhs": 4.0, "tightness": 0.25},
+        cell | {"part": "loss", "lemma": "C.9", "lhs": 1.0, "rhs": 10.0, "tightness": 0.1},
+    ]
+    return seeded(rows)
+
+
+def fresh() -> pd.DataFrame:
+    """Test points twice as far out as the margin set, and as brittle for their norm as training samples."""
+    cell = {"world": "clusters", "d": 100, "m": 100, "points": 100, "accuracy": 1.0, "radius_over_norm": 0.38}
+    rows = [cell | {"kind": kind, "flipped": 0.0, "flipped_twice": 1.0, "c": 8.0} for kind in ("others", "fresh")]
+    return seeded([cell | {"kind": "margin", "flipped": 1.0, "flipped_twice": 1.0, "c": 4.0}, *rows])
 
 
 CONFIRM: dict[str, pd.DataFrame] = {
@@ -116,6 +143,9 @@ CONFIRM: dict[str, pd.DataFrame] = {
         for loss in ("exponential", "logistic")
     ).reset_index(drop=True),
     "plots/certify.csv": brackets(),
+    "plots/title.csv": against_thm31(),
+    "plots/proof.csv": proofs(),
+    "plots/fresh.csv": fresh(),
     "plots/optimisers.csv": table(
         rule=["gd", "muon", "gd"],
         depth=[2, 2, 3],

@@ -197,6 +197,9 @@ def test_units_know_their_stages_and_what_the_preset_changes_for_them() -> None:
     assert cell.needs == ("params", "sweep_attack@400", "sweep_train@400")
     assert (cell.address, cell.table) == ("pipelines/margin/dvc.yaml:sweep_attack@400", "plots/sweep.csv")
     assert {"M6", "M7", "M16"} <= set(cell.claims)
+    title = units["plots/title/50.csv"]  # of the same networks, also where their grid is no evidence
+    assert (title.needs, title.claims) == (("params", "sweep_train@50", "title_attack@50"), ("M17",))
+    assert "plots/sweep/50.csv" not in units
     slabs = units["plots/slabs_networks.csv"]
     assert {name for name in slabs.needs if "gru" in name} == {"slabs_train@gru-100-10-1", "slabs_train@gru-100-10-2"}
     assert "slabs.models" in slabs.params

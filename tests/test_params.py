@@ -122,6 +122,12 @@ BAD = [
     ("sweep.alphas", [0.5, 0.8, 1.0, 1.2, 9.0], "sweep.alphas = 9.0: must give d**alpha · max(d, width) ≤"),
     ("sweep.alphas", [0.01, 0.8, 1.0, 1.2, 1.5], "sweep.alphas = 0.01: must give 2 samples or more (d = 50)"),
     (
+        "sweep.alphas",
+        [1.3, 1.4, 1.5, 1.6, 1.7],
+        "sweep.alphas = 1.3: must have one ≤ 1.2, to compare with Thm 3.1's network",
+    ),
+    ("title.samples", 0, "title.samples = 0: must be an integer ≥ 1"),
+    (
         "sweep.momentum",
         [0, 0, 0, 0, 1],
         "sweep.momentum = [0, 0, 0, 0, 1]: must be a list of one or more numbers ≥ 0 and",

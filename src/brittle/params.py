@@ -10,14 +10,15 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from brittle.core.errors import BadInput
-from brittle.core.params import load, read, validated
+from brittle.core.params import cross, load, read, validated
 from brittle.cross.params import CrossParams
 from brittle.drawing.params import FigureParams
+from brittle.margin import title_params
 from brittle.margin.certify_params import CertifyParams
 from brittle.margin.kkt_params import KKTParams
 from brittle.margin.minibatch_params import MinibatchParams
@@ -25,6 +26,7 @@ from brittle.margin.optimisers_params import OptimisersParams
 from brittle.margin.params import MarginParams
 from brittle.margin.sweep_params import SweepParams
 from brittle.margin.theory_params import TheoryParams
+from brittle.margin.title_params import TitleParams
 from brittle.margin.variants_params import VariantsParams
 from brittle.pictures.cifar10_params import Cifar10Params
 from brittle.pictures.mnist_cifar_params import MnistCifarParams
@@ -38,6 +40,7 @@ S = TypeVar("S", bound=BaseModel)
 class Schema(
     MarginParams,
     SweepParams,
+    TitleParams,
     MinibatchParams,
     TheoryParams,
     VariantsParams,
@@ -55,6 +58,13 @@ class Schema(
     """All sections; an unknown key is an error. Each stage loads only its own sections."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @model_validator(mode="after")
+    def _some_networks_stand_beside_thm31(self) -> Self:
+        if min(self.sweep.alphas) > title_params.MOST:
+            words = f"must have one ≤ {title_params.MOST}, to compare with Thm 3.1's network"
+            raise cross("sweep.alphas", min(self.sweep.alphas), words)
+        return self
 
 
 def leaves(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

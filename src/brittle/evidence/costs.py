@@ -34,6 +34,7 @@ COSTS = {
     "variants_train": Cost(35, ("variants.seeds", "variants.m", "variants.transfer.inits^0.3")),
     "regime_train": Cost(10, ("theory.regime.seeds", "theory.regime.widths", "theory.regime.init_scales^0.5")),
     "regime_attack": Cost(10, ("theory.regime.seeds", "theory.regime.widths", "theory.regime.init_scales^0.5")),
+    "title_attack": Cost(3, ("title.samples",)),
     # A step is mostly overhead at the quick scale; one of 5000 and one of 196 samples take .07 s together at d = 300.
     "minibatch_train": Cost(4, ("minibatch.seeds", "minibatch.d^1.5", "minibatch.width", "minibatch.every")),
     "certify": Cost(12, ("certify.nets", "certify.samples^0.5")),

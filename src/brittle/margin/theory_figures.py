@@ -1,4 +1,4 @@
-"""Draw the path to a KKT point, the brackets, the √(d/m) law and the other optimisers."""
+"""Draw the path to a KKT point, the brackets, the √(d/m) law, the other optimisers, the proof and the title."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from brittle.core.stage import run
 from brittle.drawing import style
 from brittle.drawing.params import FigureParams
 from brittle.drawing.save import save
-from brittle.margin import plot_theory
+from brittle.margin import plot_proof, plot_theory, plot_title
+
+PROOF = ["d", "m", "width", "init_scale", "seed", "kkt", "rhs", "tightness"]
 
 
 def main(params: FigureParams) -> None:
@@ -22,6 +24,12 @@ def main(params: FigureParams) -> None:
             store.load_table("plots/regime.csv", ["d", "m", "c", "applies", "law"], text=["world"])
         ),
         "plots/optimisers": plot_theory.optimisers(store.load_table("plots/optimisers.csv", columns, text=["rule"])),
+        "plots/proof": plot_proof.proof(
+            store.load_table("plots/proof.csv", PROOF, text=["world", "part", "lemma", "says"])
+        ),
+        "plots/title": plot_title.title(
+            store.load_table("plots/title.csv", ["alpha", "d", "attacked", "certified", "bound"])
+        ),
     }
     save(figures, params.figures.dpi)
 

@@ -1,9 +1,10 @@
-"""Measure the variants, and flip many networks with the one z computed from their data alone."""
+"""Measure the variants, on test data, too; and flip many networks with the one z computed from their data alone."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -13,11 +14,13 @@ from brittle.core import store
 from brittle.core.progress import tracked
 from brittle.core.stage import run
 from brittle.margin.params import MarginParams
-from brittle.margin.variants import Variant, headline, transfer
+from brittle.margin.variants import CLUSTERS, Variant, headline, transfer
 from brittle.margin.variants_params import VariantsParams
 from brittle.nets.two_layer import TwoLayer, shapes, single
+from brittle.probes.fresh import on_points
 from brittle.probes.margin import MarginProbe, along, probe
 
+APART = 1_000_000  # between the seeds of training and test data
 BEYOND = 1.5  # z from all samples is followed up to this many times the network's own c
 
 
@@ -45,6 +48,18 @@ def main(params: Params) -> None:
             row |= {"c": found.c, "c_over_norm": found.c / norm, "on_margin": share, "margin_size": count}
             rows.append(row | corollary(single(nets, i, f"{variant.name}."), x, y, found))
     store.save_table("plots/variants.csv", pd.DataFrame(rows))
+
+    rows, (clustered,) = [], [variant for variant in headline(p) if variant.data == CLUSTERS]
+    for i, seed in enumerate(tracked(clustered.data_seeds, "testing")):
+        found, x, y = measured(clustered, i)
+        again = np.arange(p.m) % p.cluster_size > 0  # the centres would be those of the training data
+        fresh = (torch.from_numpy(a[again]).double() for a in clustered.draw(p, seed + APART))
+        kinds = {"margin": (x[found.margin], y[found.margin]), "others": (x[~found.margin], y[~found.margin])}
+        z, net = z_direction(*kinds["margin"]), single(nets, i, f"{clustered.name}.")
+        for kind, points in (kinds | {"fresh": tuple(fresh)}).items():
+            row = {"world": clustered.data.world, "seed": seed, "d": p.d, "m": p.m, "kind": kind}
+            rows += [row | vars(on_points(net, found.c, z, *points))] if len(points[1]) else []
+    store.save_table("plots/fresh.csv", pd.DataFrame(rows))
 
     rows = []
     for variant in tracked(transfer(p), "transferring"):

@@ -37,6 +37,7 @@ class KKT:
     slackness: float  # Σ λ_i (y_i N(x_i) - 1) / ‖θ‖²: half the mean excess over the margin, as Σ λ_i = ‖θ‖²/2
     kinks: float  # the share of the (i, j) at a kink
     multipliers: Tensor  # (m,) λ
+    pulls: Tensor  # (m, k) λ_i s_ij
 
 
 def residuals(net: TwoLayer, x: Tensor, y: Tensor, kink: float = 0.0) -> KKT:
@@ -47,10 +48,10 @@ def residuals(net: TwoLayer, x: Tensor, y: Tensor, kink: float = 0.0) -> KKT:
     a = x1 @ w1.T  # (m, k)
     free = a.abs() <= kink * x1.norm(dim=1)[:, None] * w1.norm(dim=1)
     problem = _Problem(x1 @ x1.T, a, v, y, free, squared_norm=float((w1 * w1).sum() + (v * v).sum()))
-    lam, left = problem.fixed() if kink == 0 else problem.with_free_kinks()
+    lam, pulls, left = problem.fixed() if kink == 0 else problem.with_free_kinks()
     q = y * (a.relu() @ v)
     slackness = float(lam @ (q - 1)) / problem.squared_norm
-    return KKT((max(left, 0.0) / problem.squared_norm) ** 0.5, slackness, float(free.double().mean()), lam)
+    return KKT((max(left, 0.0) / problem.squared_norm) ** 0.5, slackness, float(free.double().mean()), lam, pulls)
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class _Problem:
     free: Tensor  # (m, k) bool, the kinks
     squared_norm: float  # ‖θ‖²
 
-    def fixed(self) -> tuple[Tensor, float]:
+    def fixed(self) -> tuple[Tensor, Tensor, float]:
         """The λ with s_ij = 1(a_ij > 0): min ‖θ‖² - 2 rᵀλ + λᵀGλ, a least-squares problem with the matrix G^½."""
         on, h = (self.a > 0).to(self.a.dtype), self.a.relu()
         g = self.y[:, None] * self.y * (self.gram * ((on * self.v**2) @ on.T) + h @ h.T)
@@ -74,9 +75,9 @@ class _Problem:
         root = sqrt(values[keep])
         lam, _ = nnls((root[:, None] * vectors[:, keep].T).numpy(), ((vectors[:, keep].T @ r) / root).numpy())
         lam = torch.from_numpy(lam)
-        return lam, float(self.squared_norm - 2 * r @ lam + lam @ g @ lam)
+        return lam, lam[:, None] * on, float(self.squared_norm - 2 * r @ lam + lam @ g @ lam)
 
-    def with_free_kinks(self) -> tuple[Tensor, float]:
+    def with_free_kinks(self) -> tuple[Tensor, Tensor, float]:
         """Optimal λ and u, by accelerated projected gradients (FISTA with restarts), from the best fixed λ."""
         on, h = ((self.a > 0) & ~self.free).to(self.a.dtype), self.a.relu()
         yh, yv = self.y[:, None] * h, self.y[:, None] * self.v
@@ -91,7 +92,7 @@ class _Problem:
             half = 0.5 * (left_w2 + float(self.squared_norm - self.v @ self.v) + float(left_v @ left_v))
             return half, (on * pull).sum(1) - yh @ left_v, torch.where(self.free, pull, 0.0)
 
-        lam, _ = self.fixed()
+        lam = self.fixed()[0]
         u = torch.where(self.free & (self.a > 0), lam[:, None], 0.0)
         point, best = (lam, u), value(lam, u)[0]
         ahead, age, step, checked = point, 0.0, 1.0 / self._curvature(on, yh), best
@@ -112,7 +113,7 @@ class _Problem:
                 if checked - best < ENOUGH * best:
                     break
                 checked = best
-        return point[0], 2 * best
+        return point[0], point[0][:, None] * on + point[1], 2 * best
 
     def _curvature(self, on: Tensor, yh: Tensor) -> float:
         """The largest eigenvalue of the Hessian, by power iteration, with a margin."""

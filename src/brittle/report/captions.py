@@ -115,6 +115,16 @@ FIGURES = [
         "margin",
     ),
     Caption(
+        "title",
+        "The paper's title",
+        "How far training samples are from the boundary, against the dimension, for m = d^α samples: the trained "
+        "networks', from above (attacked), and from below (certified) those of the network that Thm 3.1 constructs for "
+        "the same data. Lines: the median of all samples and seeds; bands: from the 10th to the 90th percentile. "
+        "Dashed: the radius that Thm 3.1 promises.",
+        THEORY,
+        "margin",
+    ),
+    Caption(
         "certify",
         "How far each sample is from the boundary",
         "The radius of every training sample, sorted, from below (certified) and from above (attacked). Left: the "
@@ -135,6 +145,16 @@ FIGURES = [
         "The √(d/m) law (Thm 4.1)",
         "The size at which z flips all samples, against d/m, on data that meet the theorem's assumptions. Dashed: "
         "√(d/m).",
+        THEORY,
+        "margin",
+    ),
+    Caption(
+        "proof",
+        "The proof, line by line (Appendix C)",
+        "Thm 4.1's proof on trained networks that are near a KKT point, with fitted λ and σ'. (a) The left over the "
+        "right side of each inequality, where it is tightest: the bar is the median network, the line the range. At 1 "
+        "nothing is given away; beyond it the inequality fails. (b) The factors between the size of z that flips all "
+        "samples and the theorem's bound, and their product.",
         THEORY,
         "margin",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import brittle.cross.claims
 import brittle.margin.claims
+import brittle.margin.proof_questions
 import brittle.margin.questions
 import brittle.pictures.cifar10_claims
 import brittle.pictures.mnist_cifar_claims
