@@ -88,6 +88,21 @@ class Judge:
 
 
 BACKTRACKING: Search[Trial] = Armijo()
+NARROW = 200  # neurons; below, longer steps than these end in another network than the paper's protocol does
+NARROW_BOLD, NARROW_BOLDER = 0.03, 0.001
+
+
+def careful(width: int, momentum: float) -> Search[Trial]:
+    """The search whose steps keep a network of this width on the path of gradient flow.
+
+    The first steps decide which neurons serve which samples. Where neurons are few, one that is led astray there is
+    seen in the end, so narrow networks take steps that promise less. A step with momentum β goes on for 1/(1 - β)
+    times its length.
+    """
+    if width >= NARROW:
+        return BACKTRACKING
+    alone = 1 - momentum
+    return Armijo(bold=NARROW_BOLD * alone, bolder=NARROW_BOLDER * alone)
 
 
 def train(
@@ -101,11 +116,12 @@ def train(
     max_steps: int,
     state: FlowState | None = None,
     watch: Callable[[FlowState], None] = lambda state: None,
-    search: Search[Trial] = BACKTRACKING,
+    search: Search[Trial] | None = None,
     space: Space | None = None,
 ) -> tuple[TwoLayer, FlowState]:
     """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target."""
     look_ahead = Momentum(momentum)
+    search = search or careful(net.v.shape[1], momentum)
     space = space or cheapest(x, net)
     state = state or _start(space, net.v)
     passes = Passes(state.a)
