@@ -50,16 +50,16 @@ def slow_flow(
     """Descent on ln loss by autograd: one network, no Gram matrix, no carried preactivations."""
     theta = [p[0].clone() for p in (net.w, net.b, net.v)]
     last = [torch.zeros_like(p) for p in theta]
-    t, age, steps = 1.0, 0, 0
+    t, age, steps, narrow = 1.0, 0, 0, net.v.shape[1] < 200
     while (now := float(autograd_ln_loss(x, y, *theta, loss))) > ln_target:
         assert steps < 5000
-        beta = min(age / (age + 3), momentum)
+        beta = 0.0 if narrow else min(age / (age + 3), momentum)
         ahead = [(p + beta * s).requires_grad_() for p, s in zip(theta, last, strict=True)]
         value = autograd_ln_loss(x, y, *ahead, loss)
         grads = torch.autograd.grad(value, ahead)
         slope = float(sum((g * g).sum() for g in grads))
         size = abs(float(value.detach()))
-        most = 2 + 0.02 * size if len(theta[2]) >= 200 else (1 - momentum) * (0.03 + 0.001 * size)
+        most = 0.03 + 0.001 * size if narrow else 2 + 0.02 * size
         t = min(t, most / slope)
         with torch.no_grad():
             while True:
@@ -203,22 +203,20 @@ def test_protocol_plain_flow_and_accelerated_flow_reach_the_same_network() -> No
 
 @pytest.mark.parametrize(("d", "m", "width"), [(37, 52, 50), (37, 52, 150), (60, 40, 90)])
 def test_narrow_networks_end_within_two_percent_of_the_protocols_c(d: int, m: int, width: int) -> None:
-    """With the step bound of wide networks they end up to 36 % off (width 50, the first of these seeds)."""
+    """With the steps and the momentum of wide networks they end up to 36 % off (width 50, the first of these seeds)."""
     seeds = range(10, 14)
     x, y, net = problem(d, m, width, seeds, torch.float32)
     how = {"loss": "exponential", "ln_target": ln10(-30)}
     nets = {
         "protocol": protocol.train(x, y, net, **how, **PROTOCOL | {"every": 20})[0],
-        "plain": flow.train(x, y, net, **how, momentum=0.0, max_steps=10_000)[0],
-        "default": flow.train(x, y, net, **how, momentum=0.7, max_steps=10_000)[0],
+        "flow": flow.train(x, y, net, **how, momentum=0.7, max_steps=10_000)[0],
         "as wide": flow.train(x, y, net, **how, momentum=0.7, max_steps=10_000, search=flow.BACKTRACKING)[0],
     }
     c = {}
     for name, trained in nets.items():
         alone = (TwoLayer(*(p[i : i + 1].double() for p in vars(trained).values())) for i in range(len(seeds)))
         c[name] = np.array([probe(one, *part, 1.1).c for one, *part in zip(alone, x.double(), y.double(), strict=True)])
-    for name in ("plain", "default"):
-        np.testing.assert_allclose(c[name], c["protocol"], rtol=0.02, err_msg=name)
+    np.testing.assert_allclose(c["flow"], c["protocol"], rtol=0.02)
     if width == 50:
         assert np.abs(c["as wide"] / c["protocol"] - 1).max() > 0.1
 
@@ -253,7 +251,7 @@ def test_a_target_of_1e_minus_10000_is_an_ordinary_parameter() -> None:
 
 
 def test_ln_loss_falls_at_every_step_of_flow() -> None:
-    x, y, net = problem(20, 40, 100, range(3))
+    x, y, net = problem(20, 40, 200, range(3))
     _, state = flow.train(x, y, net, loss="exponential", ln_target=ln10(-30), momentum=0.7, max_steps=10_000)
     assert (torch.stack(state.history).diff(dim=0) <= 1e-9).all()
 
