@@ -87,7 +87,10 @@ class _HalfSpaces:
         """
         unit = float(np.abs(self.least).max()) or 1.0
         system = np.vstack([self.rows.T, self.least / unit])
-        u, _ = nnls(system, np.append(np.zeros(len(system) - 1), 1.0))
+        try:
+            u, _ = nnls(system, np.append(np.zeros(len(system) - 1), 1.0))
+        except RuntimeError:  # not converged: nothing is proved
+            u = np.zeros(len(self.least))
         to, reached = self.rows.T @ u, float(self.least @ u) / unit
         delta = unit * to / (1 - reached) if reached < 1 - 1e-9 else 0 * to  # 0 where they have nothing in common
         size = float(np.linalg.norm(to)) + 1e-13 * float(u.sum()) + 1e-300
