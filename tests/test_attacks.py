@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from brittle.attacks import nearest_boundary
-from brittle.attacks.line import crossings
-from brittle.attacks.nearest_boundary import Found, along, best, first_zero, minimum, smallest_pgd
+from brittle.attacks import line
+from brittle.attacks.line import crossings, first_zero
+from brittle.attacks.nearest_boundary import Found, along, best, minimum, smallest_pgd
 from brittle.attacks.pgd import pgd
 from brittle.attacks.pieces import NORMS
 from brittle.nets.two_layer import TwoLayer, initial
@@ -183,5 +183,5 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     net, x, y = random_net(0, 20, 12, 4)
     u = torch.randn(20, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     whole = along(net, x, y, u)
-    monkeypatch.setattr(nearest_boundary, "CHUNK", 7 * 12)
+    monkeypatch.setattr(line, "CHUNK", 7 * 12)
     assert torch.equal(along(net, x, y, u).size, whole.size)

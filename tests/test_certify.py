@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
@@ -14,9 +15,14 @@ from hypothesis import strategies as st
 from scipy import optimize
 from torch import Tensor
 
-from brittle.nets.two_layer import TwoLayer
+from brittle.attacks.branch_and_bound import bracket
+from brittle.attacks.line import first_zero
+from brittle.attacks.nearest_boundary import minimum
+from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes import certify
 from brittle.probes.certify import certified
+from brittle.train import flow
+from brittle.train.state import NotReached
 from brittle.worlds import sphere
 
 seeds = st.integers(0, 2**31)
@@ -92,6 +98,63 @@ def test_no_certificate_exceeds_the_exact_radius(seed: int, k: int, d: int) -> N
         assert bool((bound <= true * (1 + 1e-8))[right].all())
     sure = found.exact & (y != 0)
     np.testing.assert_allclose(found.radius[sure & (true < 1e5)], true[sure & (true < 1e5)], rtol=1e-6)
+
+
+def trained_net(seed: int, n: int, k: int, d: int) -> tuple[TwoLayer, Tensor, Tensor] | None:
+    """A network of k neurons trained to loss 0.001 on n samples; None if it is one that does not get there."""
+    x, y = (torch.from_numpy(t).double() for t in sphere.sample(d, n, np.random.default_rng(seed)))
+    net = initial(d, k, 1.0, [np.random.default_rng(seed)]).to(torch.float64)
+    how = {"loss": "exponential", "ln_target": math.log(1e-3), "momentum": 0.0, "max_steps": 1500}
+    try:
+        return flow.train(x[None], y[None], net, **how)[0], x, y
+    except NotReached:
+        return None
+
+
+def small_nets() -> Iterator[tuple[TwoLayer, Tensor, Tensor]]:
+    """Random and trained networks, each with four samples or more."""
+    for seed in range(60):
+        yield random_net(seed, 4, 4 + seed % 5, 2 + seed % 4)
+    for seed in range(20):
+        net = trained_net(seed, 4 + seed % 4, 4 + seed % 5, 2 + seed % 4)
+        if net:
+            yield net
+
+
+def test_on_small_networks_certificate_and_attack_meet_at_the_exact_radius() -> None:
+    """Linear and quadratic relaxation alone prove less than 0.6 of it in the worst case."""
+    proved, relaxed, attacked, nets = [], [], [], 0
+    for net, x, y in small_nets():
+        true, sure = exact_radii(net, x, y), certified(net, x, y)
+        there = (true > 0) & (true < 1e3)  # some networks have no boundary
+        proved.append((sure.radius / true)[there])
+        relaxed.append((sure.crown.maximum(sure.quadratic) / true)[there & ~sure.exact])
+        attacked.append((minimum(net, x, y, steps=20, restarts=0).size / true)[there])
+        nets += 1
+    assert nets >= 70
+    assert float(torch.cat(relaxed).min()) < 0.6
+    assert float(torch.cat(proved).max()) <= 1 + 1e-8
+    assert float(torch.cat(proved).min()) >= 0.999
+    assert float(torch.cat(attacked).min()) >= 1 - 1e-8
+    assert float(torch.cat(attacked).max()) <= 1.001
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=seeds, k=widths, d=dimensions, solves=st.integers(0, 12))
+def test_branch_and_bound_is_sound_wherever_it_stops(seed: int, k: int, d: int, solves: int) -> None:
+    net, x, y = random_net(seed, 4, k, d)
+    a, yv = net.preactivations(x[None])[0], y[:, None] * net.v[0]
+    true, found = exact_radii(net, x, y), bracket(a, yv, net.w[0], solves=solves)
+    right = y * net(x[None])[0] > 0
+    assert bool((found.lower <= true * (1 + 1e-8))[right].all())
+    assert bool((first_zero(a, found.u @ net.w[0].T, yv) >= true * (1 - 1e-8))[right].all())
+
+
+def test_branch_and_bound_leaves_alone_what_has_too_many_neurons_to_decide() -> None:
+    net, x, y = random_net(1, 4, 200, 3)
+    a, yv = net.preactivations(x[None])[0], y[:, None] * net.v[0]
+    assert bool(bracket(a, yv, net.w[0]).lower.isnan().all())
+    assert bool((certified(net, x, y).radius > 0).all())
 
 
 @settings(max_examples=30, deadline=None)
@@ -200,10 +263,11 @@ def test_both_networks_of_the_worked_example_are_certified_at_their_closed_forms
     robust = TwoLayer(2 * x[None] / d, x.new_full((1, d), -1.0), y[None])
     np.testing.assert_allclose(certified(robust, x, y).radius, math.sqrt(d) / 2, rtol=1e-8)
     brittle = TwoLayer(x[None] / d, x.new_zeros(1, d), y[None])
-    others = torch.where(y > 0, d - positive, positive)
-    true, found = (d / (1 + others)).sqrt(), certified(brittle, x, y).radius
-    assert bool((found <= true).all())
-    np.testing.assert_allclose(found, true, rtol=0.02)
+    others = torch.where(y > 0, d - positive, positive).double()
+    true, found = (d / (1 + others)).sqrt(), certified(brittle, x, y)
+    assert bool((found.radius <= true).all())
+    np.testing.assert_allclose(found.radius, true, rtol=1e-6)
+    np.testing.assert_allclose(found.quadratic, true, rtol=0.02)
 
 
 def test_a_sample_that_is_wrong_already_has_radius_zero() -> None:

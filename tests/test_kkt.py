@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -11,10 +13,12 @@ from scipy.optimize import minimize, nnls
 from torch import Tensor
 
 from brittle.attacks.universal import thm41
-from brittle.nets.two_layer import TwoLayer
+from brittle.nets.two_layer import TwoLayer, initial
 from brittle.probes import kkt
 from brittle.probes.kkt import residuals
 from brittle.probes.margin import NotSeparated
+from brittle.train import flow
+from brittle.worlds import sphere
 
 
 def two_samples(d: int, cosine: float) -> tuple[TwoLayer, Tensor, Tensor]:
@@ -142,3 +146,17 @@ def test_a_network_that_is_wrong_somewhere_has_no_residual() -> None:
     net, x, y = random_network(0, 5, 3, 6)
     with pytest.raises(NotSeparated):
         residuals(net, x, -y)
+
+
+def test_the_tolerance_for_kinks_decides_early_and_hardly_matters_late() -> None:
+    """At loss 1e-100 the kinks are not all reached to 10⁻⁴ of a neuron's size; at 1e-10000 they are."""
+    data, start = np.random.default_rng(0), initial(30, 200, 0.01, [np.random.default_rng(0)]).to(torch.float64)
+    x, y = (torch.from_numpy(part)[None] for part in sphere.sample(30, 30, data))
+    state, by = None, {}
+    for power in (-100, -10_000):
+        how = {"loss": "exponential", "ln_target": power * math.log(10), "momentum": 0.8, "max_steps": 100_000}
+        net, state = flow.train(x, y, start, state=state, **how)
+        by[power] = [float(residuals(net, x[0], y[0], kink=kink).stationarity) for kink in (0, 1e-4, 1e-3, 1e-2)]
+    assert by[-100][1] > 2 * by[-100][2]
+    assert max(by[-10_000][1:]) < 1.02 * min(by[-10_000][1:])
+    assert by[-10_000][0] > 5 * by[-10_000][1]

@@ -108,3 +108,21 @@ def profile(a: Tensor, rate: Tensor, yv: Tensor) -> Profile:
     value = torch.cat([start, start + (slope[:, :-1] * nodes.diff(dim=1)).cumsum(1)], dim=1)
     slack = ROUNDING * ((yv * a).abs().sum(1, keepdim=True) + nodes * steepest)
     return Profile(nodes, value, slope, slack)
+
+
+def first_zero(a: Tensor, rate: Tensor, yv: Tensor) -> Tensor:
+    """The smallest c ≥ 0 with Σ_j yv_j σ(a_j + c rate_j) ≤ 0, each sample along its own line; ∞ if none.
+
+    `crossings` gives every change of sign along a line that all samples share; here touching zero counts, too.
+    """  # (n, k), (n, k), (n, k) -> (n,)
+    rows = max(1, CHUNK // a.shape[1])
+    if len(a) > rows:
+        return torch.cat([first_zero(*part) for part in zip(*(t.split(rows) for t in (a, rate, yv)), strict=True)])
+    along = profile(a, rate, yv)
+    nodes, value, slope, slack = along.nodes, along.value, along.slope, along.slack
+    reached = value[:, 1:] <= slack[:, 1:]  # by the end of each segment but the last, which has none
+    reached = torch.cat([reached, (slope[:, -1:] < 0) | (value[:, -1:] <= slack[:, -1:])], dim=1)
+    segment = reached.to(torch.int8).argmax(1, keepdim=True)
+    low, drop = value.gather(1, segment), slope.gather(1, segment)
+    c = nodes.gather(1, segment) + torch.where(drop < 0, -low / drop, 0.0).clamp(min=0)
+    return torch.where(value[:, :1] <= 0, 0.0, torch.where(reached.any(1, keepdim=True), c, torch.inf))[:, 0]

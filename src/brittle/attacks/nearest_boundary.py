@@ -4,6 +4,7 @@ At a locally nearest point of the boundary the perturbation is parallel to the g
 (Moosavi-Dezfooli et al. 2016) steps towards. Two things make the steps reliable here. Along a line the boundary is
 found exactly (`line.py` says how), so every iterate is on it. And the nearest point often lies in the crease of neurons
 with y v_j > 0, where the gradient jumps: so the gradient is that of a softened network, softened less and less.
+Where few neurons may switch, branch and bound finds the nearest point whatever the gradients say.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from brittle.attacks.line import CHUNK, profile
+from brittle.attacks.branch_and_bound import bracket
+from brittle.attacks.line import first_zero
 from brittle.attacks.pgd import pgd
 from brittle.attacks.pieces import l2_normalise
 from brittle.attacks.universal import z_direction
@@ -40,24 +42,6 @@ class Best(Found):
 NAMES = ("z", "pgd", "minimum")
 
 
-def first_zero(a: Tensor, rate: Tensor, yv: Tensor) -> Tensor:
-    """The smallest c ≥ 0 with Σ_j yv_j σ(a_j + c rate_j) ≤ 0, each sample along its own line; ∞ if none.
-
-    `line.crossings` gives every change of sign along a line that all samples share; here touching zero counts, too.
-    """  # (n, k), (n, k), (n, k) -> (n,)
-    rows = max(1, CHUNK // a.shape[1])
-    if len(a) > rows:
-        return torch.cat([first_zero(*part) for part in zip(*(t.split(rows) for t in (a, rate, yv)), strict=True)])
-    along = profile(a, rate, yv)
-    nodes, value, slope, slack = along.nodes, along.value, along.slope, along.slack
-    reached = value[:, 1:] <= slack[:, 1:]  # by the end of each segment but the last, which has none
-    reached = torch.cat([reached, (slope[:, -1:] < 0) | (value[:, -1:] <= slack[:, -1:])], dim=1)
-    segment = reached.to(torch.int8).argmax(1, keepdim=True)
-    low, drop = value.gather(1, segment), slope.gather(1, segment)
-    c = nodes.gather(1, segment) + torch.where(drop < 0, -low / drop, 0.0).clamp(min=0)
-    return torch.where(value[:, :1] <= 0, 0.0, torch.where(reached.any(1, keepdim=True), c, torch.inf))[:, 0]
-
-
 def along(net: TwoLayer, x: Tensor, y: Tensor, u: Tensor) -> Found:
     """Follow each sample along its own direction, to the boundary and just across it."""  # (m, d), (m,), (m, d)
     a, yv = net.preactivations(x[None])[0], y[:, None] * net.v[0]
@@ -73,13 +57,14 @@ def minimum(
     rng: torch.Generator | None = None,
     z: Tensor | None = None,
 ) -> Found:
-    """The best of several descents: from the gradient, from z and from random directions."""  # (m, d), (m,)
+    """The best of several descents, from the gradient, from z and from random directions, and of branch and bound."""
     rng = rng or torch.Generator().manual_seed(0)
     a, yv, w = net.preactivations(x[None])[0], y[:, None] * net.v[0], net.w[0]
     z = z_direction(x, y) if z is None else z
     starts = [-(yv * (a > 0)) @ w, -y[:, None] * z]
     starts += [torch.randn(x.shape, generator=rng, dtype=x.dtype) for _ in range(restarts)]
-    return _smallest([_across(net, x, y, *_descend(a, yv, w, l2_normalise(u), steps)) for u in starts])
+    found = _smallest([_across(net, x, y, *_descend(a, yv, w, l2_normalise(u), steps)) for u in starts])
+    return _smallest([found, along(net, x, y, bracket(a, yv, w, tried=[found.delta]).u)])
 
 
 def _descend(a: Tensor, yv: Tensor, w: Tensor, u: Tensor, steps: int) -> tuple[Tensor, Tensor]:

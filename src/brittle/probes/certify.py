@@ -15,6 +15,8 @@ last evaluation, which is in float64 and subtracts an allowance for rounding.
   Unlike the chord, Q takes into account that one δ must move all neurons at once. Since σ(z) = (z + |z|)/2, the best
   t_j is the root mean square of z_j, and the bound loses what |z_j| ≤ (E z_j²)^½ loses: nothing if there is a single
   worst δ.
+
+Where few neurons may switch, `attacks/branch_and_bound.py` decides them one by one, which is a fourth bound.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from brittle.attacks.branch_and_bound import bracket
 from brittle.core.device import sqrt
 from brittle.nets.two_layer import TwoLayer
 
@@ -40,12 +43,13 @@ class Certificate:
     local: Tensor  # (m,) by each bound alone
     crown: Tensor  # (m,) nan, not computed, where `exact`
     quadratic: Tensor  # (m,) likewise
+    branched: Tensor  # (m,) likewise, and where too many neurons may switch
     exact: Tensor  # (m,) bool: the local radius is the distance to the boundary itself, up to rounding
 
     @property
     def radius(self) -> Tensor:
-        """The largest of the three."""  # (m,)
-        return torch.stack([self.local, self.crown, self.quadratic]).nan_to_num(0.0, torch.inf).amax(0)
+        """The largest of the four."""  # (m,)
+        return torch.stack([self.local, self.crown, self.quadratic, self.branched]).nan_to_num(0.0, torch.inf).amax(0)
 
 
 def certified(net: TwoLayer, x: Tensor, y: Tensor, steps: int = 40) -> Certificate:
@@ -58,12 +62,13 @@ def certified(net: TwoLayer, x: Tensor, y: Tensor, steps: int = 40) -> Certifica
     wrong = (d + 2) * torch.finfo(a.dtype).eps * (x.abs() @ w.abs().T + net.b[0].abs())  # (m, k)
     give = (yv.abs() * wrong).sum(1)
     near, exact = local(a, yv, w, wrong)
-    lines, parabolas = torch.full_like(near, torch.nan), torch.full_like(near, torch.nan)
+    lines, parabolas, branches = (torch.full_like(near, torch.nan) for _ in range(3))
     for some in (~exact).nonzero().squeeze(1).split(rows):  # the samples that have something left to gain
         lines[some] = crown(a[some], yv[some], w, give=give[some])
         parabolas[some] = quadratic(a[some], yv[some], w, steps, pairs, give[some])
+        branches[some] = bracket(a[some], yv[some], w, wrong[some]).lower
     right = (yv * a.relu()).sum(1) > ROUNDING * (yv * a).abs().sum(1)
-    return Certificate(*(torch.where(right, r, 0.0) for r in (near, lines, parabolas)), exact & right)
+    return Certificate(*(torch.where(right, r, 0.0) for r in (near, lines, parabolas, branches)), exact & right)
 
 
 def local(a: Tensor, yv: Tensor, w: Tensor, wrong: Tensor | float = 0.0) -> tuple[Tensor, Tensor]:

@@ -88,6 +88,17 @@ class Judge:
 
 
 BACKTRACKING: Search[Trial] = Armijo()
+NARROW = 200  # neurons
+CAREFUL: Search[Trial] = Armijo(bold=0.03, bolder=0.001)
+
+
+def manner(width: int, momentum: float) -> tuple[Momentum, Search[Trial]]:
+    """The direction and the search that keep a network of this width on the path of gradient flow.
+
+    The first steps decide which neurons serve which samples. Where neurons are few, one that is led astray there is
+    seen in the end. So narrow networks take short steps, and no momentum, which would save them none.
+    """
+    return (Momentum(0.0), CAREFUL) if width < NARROW else (Momentum(momentum), BACKTRACKING)
 
 
 def train(
@@ -101,11 +112,14 @@ def train(
     max_steps: int,
     state: FlowState | None = None,
     watch: Callable[[FlowState], None] = lambda state: None,
-    search: Search[Trial] = BACKTRACKING,
+    search: Search[Trial] | None = None,
     space: Space | None = None,
 ) -> tuple[TwoLayer, FlowState]:
-    """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target."""
-    look_ahead = Momentum(momentum)
+    """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target.
+
+    Narrow networks are trained without momentum, unless a search is given.
+    """
+    look_ahead, search = (Momentum(momentum), search) if search else manner(net.v.shape[1], momentum)
     space = space or cheapest(x, net)
     state = state or _start(space, net.v)
     passes = Passes(state.a)
