@@ -273,6 +273,7 @@ BAD = [
     ("skip", [f"mobilenet_v2@{A}"] * 2),
     ("more_seeds", ["mobilenet_v2@0-1-car-truck"]),
     ("stem", "large"),
+    ("stem", "small"),
     ("size", 0),
     ("size", 1.5),
     ("samples", 2),

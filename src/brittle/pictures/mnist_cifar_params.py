@@ -12,7 +12,7 @@ from brittle.pictures.params import ImagesParams, epochs_in_order
 from brittle.worlds.classes import CLASSES
 
 MODELS = ("mobilenet_v2", "googlenet", "resnet50", "densenet121")
-STEMS = ("imagenet", "small")
+STEMS = ("imagenet", "cifar")
 KIND = "|".join(CLASSES)
 WORLD = rf"(\d)-(?!\1)\d-({KIND})-(?!\2)({KIND})"
 MODEL = "|".join(MODELS)
