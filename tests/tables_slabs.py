@@ -160,7 +160,7 @@ def pictures() -> pd.DataFrame:
 
 
 def on_pictures() -> pd.DataFrame:
-    values = {"eps": 4.0, "mean_share": 0.9, "uap": 0.1, "mean": 0.8, "random": 0.99, "none": 1.0}
+    values = {"eps": 4.0, "passes": 10, "mean_share": 0.9, "uap": 0.1, "mean": 0.8, "random": 0.99, "none": 1.0}
     rows = [row | values | {"share": 0.98} for row in named(model=NETS, world=PICTURES[:1])]
     rows += [row | values | {"share": 0.7} for row in named(model=NETS, world=PICTURES[1:])]  # of which nothing is said
     return seeded(rows, share=2e-3, uap=0.02)

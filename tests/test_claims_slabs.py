@@ -366,6 +366,12 @@ def test_radii_beyond_the_margin_are_a_question() -> None:
     assert "linf 0.06: 0.500 / 0.800" in finding.measured
 
 
+def test_a_short_search_for_a_perturbation_is_named_by_s17() -> None:
+    finding = found("S17", CONFIRM, where("passes", 5))
+    assert finding.verdict == "reproduced"
+    assert list(finding.lacks) == ["10 passes of the ascent (here 5)"]
+
+
 def test_other_pairs_of_classes_do_not_count_for_s17() -> None:
     assert found("S17", CONFIRM, where("share", 0.1, world=C)).verdict == "reproduced"
 
