@@ -112,8 +112,7 @@ REFUTE: list[tuple[str, Change]] = [
 def test_numbers_that_confirm_a_claim_are_seen(id: str) -> None:
     finding = found(id, CONFIRM)
     assert finding.verdict == ("explored" if id == "S12b" else "reproduced")
-    assert list(finding.lacks) == (["the AUCs along training: after how many updates", "with and without momentum"]
-                                   if id == "S12b" else [])  # fmt: skip
+    assert list(finding.lacks) == []
 
 
 @pytest.mark.parametrize(("id", "change"), REFUTE)
@@ -364,6 +363,13 @@ def test_radii_beyond_the_margin_are_a_question() -> None:
     finding = found("S12b", CONFIRM, beyond)
     assert (finding.verdict, finding.value) == ("explored", 0.8)
     assert "linf 0.06: 0.500 / 0.800" in finding.measured
+    assert "l2 0.4, momentum 0: not up to 3000; l2 0.4, momentum 0.9: 1000–2000" in finding.measured
+
+
+def test_training_that_was_looked_at_once_does_not_say_when() -> None:
+    finding = found("S12b", CONFIRM, only(updates=3000), path="plots/adversarial_path.csv")
+    assert list(finding.lacks) == ["the AUCs along training: after how many updates"]
+    assert "l2 0.4, momentum 0.9: 0–3000" in finding.measured
 
 
 def test_a_short_search_for_a_perturbation_is_named_by_s17() -> None:

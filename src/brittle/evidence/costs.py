@@ -25,6 +25,7 @@ class Cost:
 
 SLABS = ("slabs.samples", "slabs.training.epochs", "slabs.worlds")
 CIFAR = ("cifar10.samples",)
+HARDENED = ("adversarial.seeds", "adversarial.l2", "adversarial.momentum")
 COSTS = {
     "theory": Cost(6, ("theory.robust_ds", "theory.robust_alphas^5", "theory.lemma.draws^0.8")),
     "kkt_train": Cost(40, ("kkt.seeds", "kkt.init_scales", "kkt.d", "kkt.m", "kkt.width^0.5")),
@@ -43,11 +44,9 @@ COSTS = {
     "features_train": Cost(20, ("features.complex", "features.samples", "features.seeds")),
     "recipes_train": Cost(45, ("recipes.seeds", "recipes.regularised.epochs^0.5")),
     "noisy_train": Cost(60, ("noisy.epochs^0.7", "noisy.seeds")),
-    "adversarial_train": Cost(
-        30, ("adversarial.samples", "adversarial.epochs", "adversarial.seeds", "adversarial.l2", "adversarial.steps")
-    ),
-    "adversarial_probe": Cost(15, ("adversarial.seeds", "adversarial.l2", "adversarial.attacked")),
-    "lsn": Cost(10, ("lsn.ds^3", "lsn.seeds", "lsn.units")),
+    "adversarial_train": Cost(30, ("adversarial.samples", "adversarial.epochs", "adversarial.steps", *HARDENED)),
+    "adversarial_probe": Cost(15, ("adversarial.attacked", *HARDENED)),
+    "lsn": Cost(10, ("lsn.ds^3", "lsn.seeds", "lsn.units", "lsn.margins")),
     "f_star": Cost(5, ("f_star.ds", "f_star.samples")),
     "sparse_train": Cost(
         35, ("sparse.d^1.5", "sparse.random.neurons^0.5", "sparse.random.clean.steps^0.5", "sparse.pure.seeds")

@@ -1,4 +1,4 @@
-"""Draw SB Figures 1 to 4, Theorem 1 and f*, and write its Tables 2, 4 and 5 beside ours."""
+"""Draw SB Figures 1 to 4, Theorem 1, f* and adversarial training, and write its Tables 2, 4 and 5 beside ours."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def main(params: FigureParams) -> None:
     )
     best = store.load_table("plots/f_star.csv", ["d", "certified", "lower", "upper", "simple"], text=["world"])
     adversarial = store.load_table("plots/adversarial.csv", ["eps", "seed", "standard_accuracy"], text=["norm"])
+    path = store.load_table(
+        "plots/adversarial_path.csv",
+        ["eps", "momentum", "seed", "epochs", "updates", "s_auc_roc", "rest_auc_roc"],
+        text=["norm"],
+    )
     networks = store.load_table("plots/slabs_networks.csv", [*NETWORK, "epochs", *AREAS], text=["model", "world"])
     noisy = store.load_table(
         "plots/noisy.csv",
@@ -53,6 +58,7 @@ def main(params: FigureParams) -> None:
         "plots/slabs_fig4": plot.fig4(vectors, curves, uap, transfer),
         "plots/lsn": plot_theory.lsn(theorem),
         "plots/f_star": plot_theory.f_star(best, adversarial),
+        "plots/adversarial": plot_theory.adversarial(path),
     }
     tables = {
         "plots/slabs_table2.md": slab_tables.table2_networks(networks),
