@@ -366,6 +366,17 @@ def test_radii_beyond_the_margin_are_a_question() -> None:
     assert "l2 0.4, momentum 0: not up to 3000; l2 0.4, momentum 0.9: 1000–2000" in finding.measured
 
 
+def test_s1_judges_few_and_many_units_apart_and_reports_smaller_margins() -> None:
+    wide = lambda t: t.assign(slab=t["slab"].mask(t["units"] > 20, t["linear"] / 100))  # noqa: E731
+    finding = found("S1", CONFIRM, wide)
+    assert finding.verdict == "differs"
+    assert "units: slope" in finding.deciding.name
+    small = lambda t: t.assign(slab=t["slab"].mask(t["margin"] < 1, t["linear"]))  # noqa: E731
+    finding = found("S1", CONFIRM, small)
+    assert finding.verdict == "reproduced"
+    assert "linear coordinate ±0.1: |w₁|/|w₂| 1, slope 0.00" in finding.measured
+
+
 def test_training_that_was_looked_at_once_does_not_say_when() -> None:
     finding = found("S12b", CONFIRM, only(updates=3000), path="plots/adversarial_path.csv")
     assert list(finding.lacks) == ["the AUCs along training: after how many updates"]

@@ -198,7 +198,7 @@ def universal(names: list[str], models: list[str]) -> tuple[pd.DataFrame, ...]:
 
 def theorem(ds: list[int], seeds: list[int]) -> pd.DataFrame:
     rows = [{"d": d, "seed": seed, "linear": 0.3, "slab": 0.3 / d, "ratio": float(d)} for d in ds for seed in seeds]
-    return pd.DataFrame(rows).assign(units=20, noise=0.01, predicted=0.3, error=0.0)
+    return pd.DataFrame(rows).assign(margin=1.0, units=20, noise=0.01, predicted=0.3, error=0.0)
 
 
 def distances(ds: list[int]) -> pd.DataFrame:

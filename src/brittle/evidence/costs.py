@@ -41,7 +41,7 @@ COSTS = {
     "slabs_train": Cost(25, (*SLABS, "slabs.training.cnn.seeds^0.5")),
     "slabs_probe": Cost(20, ("slabs.models", "slabs.permutations")),
     "slabs_attack": Cost(20, ("slabs.models",)),
-    "features_train": Cost(20, ("features.complex", "features.samples", "features.seeds")),
+    "features_train": Cost(25, ("features.complex", "features.alone^0.3", "features.samples", "features.seeds")),
     "recipes_train": Cost(45, ("recipes.seeds", "recipes.regularised.epochs^0.5")),
     "noisy_train": Cost(60, ("noisy.epochs^0.7", "noisy.seeds")),
     "adversarial_train": Cost(30, ("adversarial.samples", "adversarial.epochs", "adversarial.steps", *HARDENED)),

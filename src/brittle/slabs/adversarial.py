@@ -31,5 +31,5 @@ def hardened(params: AdversarialParams, sample: Sample) -> list[Group]:
         eps = torch.tensor([row["eps"] for row in rows], device=sample.x.device)
         attack, key = adversary(norm, eps, p.steps, p.step), (norm, p.steps, p.step, radii)
         size = len(rows) * p.steps
-        every.append(Group(norm, net, members, [sample], plan, rows, p.along, perturb=attack, key=key, size=size))
+        every.append(Group(norm, net, members, [sample], plan, rows, perturb=attack, key=key, size=size, along=p.along))
     return every

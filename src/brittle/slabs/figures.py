@@ -23,7 +23,7 @@ def main(params: FigureParams) -> None:
     logits = store.load_table(
         "plots/slabs_logits.csv", [*NETWORK, "low", "high", "standard", "s", "rest"], text=["model", "world"]
     )
-    features = store.load_table("plots/features.csv", ["complex", "seed", *AREAS], text=["model"])
+    features = store.load_table("plots/features.csv", ["complex", "simple", "seed", *AREAS], text=["model"])
     vectors = store.load_table(
         "plots/slabs_uap_vectors.csv", ["feature", "component"], text=["model", "world", "method"]
     )
@@ -31,7 +31,7 @@ def main(params: FigureParams) -> None:
     uap = store.load_table("plots/slabs_uap.csv", ["eps", "share", "accuracy"], text=["model", "world", "method"])
     transfer = store.load_table("plots/slabs_transfer.csv", ["accuracy"], text=["world", "of", "on"])
     theorem = store.load_table(
-        "plots/lsn.csv", ["d", "seed", "units", "linear", "slab", "noise", "predicted", "ratio", "error"]
+        "plots/lsn.csv", ["d", "margin", "seed", "units", "linear", "slab", "noise", "predicted", "ratio", "error"]
     )
     best = store.load_table("plots/f_star.csv", ["d", "certified", "lower", "upper", "simple"], text=["world"])
     adversarial = store.load_table("plots/adversarial.csv", ["eps", "seed", "standard_accuracy"], text=["norm"])
@@ -54,7 +54,7 @@ def main(params: FigureParams) -> None:
     figures = {
         "plots/slabs_fig1": plot.fig1(samples, boundary),
         "plots/slabs_fig2": plot.fig2(samples),
-        "plots/slabs_fig3": plot.fig3(logits, features, boundary),
+        "plots/slabs_fig3": plot.fig3(logits, features[features["simple"] == 1], boundary),
         "plots/slabs_fig4": plot.fig4(vectors, curves, uap, transfer),
         "plots/lsn": plot_theory.lsn(theorem),
         "plots/f_star": plot_theory.f_star(best, adversarial),

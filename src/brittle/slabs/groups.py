@@ -27,11 +27,11 @@ class Group:
     samples: Sequence[Sample]  # `Member.data` is an index into these; they have equal sizes
     plan: SgdPlan
     rows: Sequence[dict[str, object]] = ()  # what distinguishes the members, for the tables
-    along: Sequence[int] = ()  # the weights after so many epochs are kept, too
     pick: bool = False  # whether the weights kept are those that did best on the validation set
     perturb: Callable[[Tensor], Perturb] | None = None
     key: object = None  # what else the result depends on: the settings of perturb
     size: float = 1.0  # its share of the progress bar
+    along: Sequence[int] = ()  # the weights after so many epochs are kept, too
 
 
 def train_all(stage: str, path: str, groups: Sequence[Group]) -> None:

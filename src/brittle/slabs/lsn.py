@@ -39,7 +39,8 @@ def main(params: LsnParams) -> None:
         rows.append(
             {"d": d, "margin": margin, "seed": seed, "units": units, "steps": steps, "samples": steps * n}
             | {"linear": float(linear.mean()), "slab": float(slab.mean()), "noise": float(noise.mean())}
-            | {"predicted": margin * steps * p.eta / (2 * math.sqrt(units)), "ratio": float(linear.mean() / slab.mean())}
+            | {"predicted": margin * steps * p.eta / (2 * math.sqrt(units))}
+            | {"ratio": float(linear.mean() / slab.mean())}
             | {"error": float((margins <= 0).double().mean()), "active": float((margins < 1).double().mean())}
         )
     store.save_table("plots/lsn.csv", pd.DataFrame(rows))
@@ -50,9 +51,7 @@ def most_units(d: int) -> int:
     return 2 * math.ceil(d**2 / math.log(d) / 2)
 
 
-def draw(
-    d: int, n: int, margin: float, seed: int, what: str, where: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(d: int, n: int, margin: float, seed: int, what: str, where: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     x, y = lsn.sample(d, n, rng(seed, f"lsn {what}"), margin)  # (1, n, d), (1, n)
     return torch.from_numpy(x)[None].to(where), torch.from_numpy(y)[None].to(where)
 

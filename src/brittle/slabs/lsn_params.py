@@ -6,7 +6,17 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from brittle.core.params import MOST, Rule, Section, TopLevel, cross, distinct_integers, distinct_numbers, integer, number
+from brittle.core.params import (
+    MOST,
+    Rule,
+    Section,
+    TopLevel,
+    cross,
+    distinct_integers,
+    distinct_numbers,
+    integer,
+    number,
+)
 
 
 class Lsn(Section):

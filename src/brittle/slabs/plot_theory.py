@@ -21,6 +21,7 @@ from brittle.worlds.slabs import title as world_title
 
 def lsn(table: pd.DataFrame) -> Figure:
     """Weights of the linear, the slab and the noise coordinates after training on LSN data, against d (Thm 1)."""
+    table = table[(table["margin"] == 1) & (table["units"] == table["units"].min())]
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.6), layout="constrained")
     ds = np.sort(table["d"].unique()).astype(float)
     for column, label, colour in (
