@@ -183,6 +183,7 @@ BAD = [
     ("noisy.alone.worlds", ["lms-5"], "noisy.alone.worlds = ['lms-5']: must be a list of one or more different names"),
     ("adversarial.l2", [0.0], "adversarial.l2 = [0.0]: must be a list of one or more different numbers > 0"),
     ("lsn.units", 3, "lsn.units = 3: must be an even integer ≥ 2"),
+    ("features.alone", [10], "features.alone = [10]: must be among features.complex = [9, 249]"),
     ("lsn.wide_ds", [400], "lsn.wide_ds = [400]: must give samples · d⁴ ≤ 10000000000"),
     ("lsn.margins", [2.0], "lsn.margins = [2.0]: must be a list of one or more different numbers > 0 and ≤ 1"),
     (

@@ -180,19 +180,19 @@ def logits(*names: str) -> pd.DataFrame:
 
 
 def features(complexes: list[int], seeds: list[int]) -> pd.DataFrame:
-    rows = [{"model": "fcn-2000-1", "complex": n, "seed": seed} for n in complexes for seed in seeds]
+    rows = [{"model": "fcn-2000-1", "complex": n, "simple": 1, "seed": seed} for n in complexes for seed in seeds]
     return pd.DataFrame(rows).assign(standard_auc_roc=1.0, rest_auc_roc=0.99, s_auc_roc=0.5)
 
 
 def universal(names: list[str], models: list[str]) -> tuple[pd.DataFrame, ...]:
     vectors, curves, uap, transfer = [], [], [], []
     for name, model in product(names, models):
-        about = {"model": model, "world": name}
+        about = {"model": model, "world": name, "seed": 0}
         vectors.append(pd.DataFrame(about | {"method": "ascent", "feature": range(3), "component": [0.8, 0.0, -0.6]}))
         uap.append(about | {"method": "ascent", "eps": 1.0, "share": 0.64, "accuracy": 0.25})
         for direction in ("own", "random", "z"):
             curves.append(pd.DataFrame(about | {"direction": direction, "size": [0.0, 1.5], "accuracy": [1.0, 0.1]}))
-        transfer += [{"world": name, "of": model, "on": on, "accuracy": 0.125} for on in models]
+        transfer += [{"world": name, "seed": 0, "of": model, "on": on, "accuracy": 0.125} for on in models]
     return pd.concat(vectors), pd.concat(curves), pd.DataFrame(uap), pd.DataFrame(transfer)
 
 

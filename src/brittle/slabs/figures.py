@@ -25,11 +25,15 @@ def main(params: FigureParams) -> None:
     )
     features = store.load_table("plots/features.csv", ["complex", "simple", "seed", *AREAS], text=["model"])
     vectors = store.load_table(
-        "plots/slabs_uap_vectors.csv", ["feature", "component"], text=["model", "world", "method"]
+        "plots/slabs_uap_vectors.csv", ["seed", "feature", "component"], text=["model", "world", "method"]
     )
-    curves = store.load_table("plots/slabs_uap_curves.csv", ["size", "accuracy"], text=["model", "world", "direction"])
-    uap = store.load_table("plots/slabs_uap.csv", ["eps", "share", "accuracy"], text=["model", "world", "method"])
-    transfer = store.load_table("plots/slabs_transfer.csv", ["accuracy"], text=["world", "of", "on"])
+    curves = store.load_table(
+        "plots/slabs_uap_curves.csv", ["seed", "size", "accuracy"], text=["model", "world", "direction"]
+    )
+    uap = store.load_table(
+        "plots/slabs_uap.csv", ["seed", "eps", "share", "accuracy"], text=["model", "world", "method"]
+    )
+    transfer = store.load_table("plots/slabs_transfer.csv", ["seed", "accuracy"], text=["world", "of", "on"])
     theorem = store.load_table(
         "plots/lsn.csv", ["d", "margin", "seed", "units", "linear", "slab", "noise", "predicted", "ratio", "error"]
     )
@@ -55,7 +59,7 @@ def main(params: FigureParams) -> None:
         "plots/slabs_fig1": plot.fig1(samples, boundary),
         "plots/slabs_fig2": plot.fig2(samples),
         "plots/slabs_fig3": plot.fig3(logits, features[features["simple"] == 1], boundary),
-        "plots/slabs_fig4": plot.fig4(vectors, curves, uap, transfer),
+        "plots/slabs_fig4": plot.fig4(*(t[t["seed"] == t["seed"].iloc[0]] for t in (vectors, curves, uap, transfer))),
         "plots/lsn": plot_theory.lsn(theorem),
         "plots/f_star": plot_theory.f_star(best, adversarial),
         "plots/adversarial": plot_theory.adversarial(path),
