@@ -322,6 +322,13 @@ def test_s6_without_seeds_in_its_tables_is_undecided() -> None:
     assert "one seed each" in finding.scale
 
 
+def test_the_spread_of_other_networks_does_not_decide_s6() -> None:
+    t = where("share", 0.98, model="gru-100-10-1")(CONFIRM[UAP])
+    finding = found("S6", CONFIRM | {UAP: t[(t["model"] != "gru-100-10-1") | (t["seed"] == 0)]})
+    assert finding.verdict == "undecided"
+    assert found("S6", CONFIRM | {UAP: t}).verdict == "differs"
+
+
 def test_s6_with_one_network_has_nothing_to_compare() -> None:
     tables = CONFIRM | {VECTORS: only(model="fcn-100-1")(CONFIRM[VECTORS])}
     finding = CLAIMS["S6"].judged(Found(tables))
