@@ -124,7 +124,7 @@ def slabs(p: Schema) -> Iterator[Work]:
 
     def sample(part: str, name: str, d: int, where: torch.device) -> draws.Sample:
         x, y = torch.empty(sizes[part][name, d], d, device=where), torch.empty(0, device=where)
-        return draws.Sample(x, y, x, y, x, y, x)
+        return draws.Sample(x, y, x, y, x, y, torch.zeros(d, d, device=where))
 
     stages = [partial(slabs_train.main, model=model) for model in p.slabs.models]
     stages += [each.main for each in (features_train, recipes_train, noisy_train, adversarial_train)]

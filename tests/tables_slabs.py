@@ -109,7 +109,19 @@ def recipes() -> pd.DataFrame:
 def adversarial() -> pd.DataFrame:
     radii = (("none", 0.0), ("l2", 0.1), ("linf", 0.01), ("l2", 0.4), ("linf", 0.06))
     resist = {"l2_0.2": 0.9, "l2_0.4": 0.67, "l2_0.4_f_star": 1.0, "l2_0.4_certified": 0.6, "margin_s": 0.1}
-    return randomised([{"norm": norm, "eps": eps} | resist for norm, eps in radii])
+    rows = [{"norm": norm, "eps": eps, "momentum": momentum} for (norm, eps), momentum in product(radii, (0.0, 0.9))]
+    return randomised([row | resist for row in rows])
+
+
+def adversarial_path() -> pd.DataFrame:
+    """Within the margin nothing happens; beyond it Sᶜ comes in between 1,000 and 2,000 updates, with momentum alone."""
+    rows = [
+        {"norm": norm, "eps": eps, "momentum": momentum, "updates": updates, "rest_auc_roc": rest, "s_auc_roc": 0.5}
+        for norm, eps in (("none", 0.0), ("l2", 0.1), ("l2", 0.4))
+        for momentum, updates in product((0.0, 0.9), (1000, 2000, 3000))
+        for rest in [0.8 if eps == 0.4 and momentum and updates > 1000 else 1.0]
+    ]
+    return seeded(rows)
 
 
 def f_star() -> pd.DataFrame:
@@ -160,7 +172,7 @@ def pictures() -> pd.DataFrame:
 
 
 def on_pictures() -> pd.DataFrame:
-    values = {"eps": 4.0, "mean_share": 0.9, "uap": 0.1, "mean": 0.8, "random": 0.99, "none": 1.0}
+    values = {"eps": 4.0, "passes": 10, "mean_share": 0.9, "uap": 0.1, "mean": 0.8, "random": 0.99, "none": 1.0}
     rows = [row | values | {"share": 0.98} for row in named(model=NETS, world=PICTURES[:1])]
     rows += [row | values | {"share": 0.7} for row in named(model=NETS, world=PICTURES[1:])]  # of which nothing is said
     return seeded(rows, share=2e-3, uap=0.02)
@@ -176,6 +188,7 @@ CONFIRM: dict[str, pd.DataFrame] = {
     "plots/noisy.csv": noisy(),
     "plots/recipes.csv": recipes(),
     "plots/adversarial.csv": adversarial(),
+    "plots/adversarial_path.csv": adversarial_path(),
     "plots/f_star.csv": f_star(),
     "plots/slabs_confidence.csv": confidence(),
     "plots/mnist_cifar_networks.csv": pictures(),

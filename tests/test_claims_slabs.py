@@ -112,8 +112,7 @@ REFUTE: list[tuple[str, Change]] = [
 def test_numbers_that_confirm_a_claim_are_seen(id: str) -> None:
     finding = found(id, CONFIRM)
     assert finding.verdict == ("explored" if id == "S12b" else "reproduced")
-    assert list(finding.lacks) == (["the AUCs along training: after how many updates", "with and without momentum"]
-                                   if id == "S12b" else [])  # fmt: skip
+    assert list(finding.lacks) == []
 
 
 @pytest.mark.parametrize(("id", "change"), REFUTE)
@@ -323,6 +322,13 @@ def test_s6_without_seeds_in_its_tables_is_undecided() -> None:
     assert "one seed each" in finding.scale
 
 
+def test_the_spread_of_other_networks_does_not_decide_s6() -> None:
+    t = where("share", 0.98, model="gru-100-10-1")(CONFIRM[UAP])
+    finding = found("S6", CONFIRM | {UAP: t[(t["model"] != "gru-100-10-1") | (t["seed"] == 0)]})
+    assert finding.verdict == "undecided"
+    assert found("S6", CONFIRM | {UAP: t}).verdict == "differs"
+
+
 def test_s6_with_one_network_has_nothing_to_compare() -> None:
     tables = CONFIRM | {VECTORS: only(model="fcn-100-1")(CONFIRM[VECTORS])}
     finding = CLAIMS["S6"].judged(Found(tables))
@@ -364,6 +370,30 @@ def test_radii_beyond_the_margin_are_a_question() -> None:
     finding = found("S12b", CONFIRM, beyond)
     assert (finding.verdict, finding.value) == ("explored", 0.8)
     assert "linf 0.06: 0.500 / 0.800" in finding.measured
+    assert "l2 0.4, momentum 0: not up to 3000; l2 0.4, momentum 0.9: 1000–2000" in finding.measured
+
+
+def test_s1_judges_few_and_many_units_apart_and_reports_smaller_margins() -> None:
+    wide = lambda t: t.assign(slab=t["slab"].mask(t["units"] > 20, t["linear"] / 100))  # noqa: E731
+    finding = found("S1", CONFIRM, wide)
+    assert finding.verdict == "differs"
+    assert "units: slope" in finding.deciding.name
+    small = lambda t: t.assign(slab=t["slab"].mask(t["margin"] < 1, t["linear"]))  # noqa: E731
+    finding = found("S1", CONFIRM, small)
+    assert finding.verdict == "reproduced"
+    assert "linear coordinate ±0.1: |w₁|/|w₂| 1, slope 0.00" in finding.measured
+
+
+def test_training_that_was_looked_at_once_does_not_say_when() -> None:
+    finding = found("S12b", CONFIRM, only(updates=3000), path="plots/adversarial_path.csv")
+    assert list(finding.lacks) == ["the AUCs along training: after how many updates"]
+    assert "l2 0.4, momentum 0.9: 0–3000" in finding.measured
+
+
+def test_a_short_search_for_a_perturbation_is_named_by_s17() -> None:
+    finding = found("S17", CONFIRM, where("passes", 5))
+    assert finding.verdict == "reproduced"
+    assert list(finding.lacks) == ["10 passes of the ascent (here 5)"]
 
 
 def test_other_pairs_of_classes_do_not_count_for_s17() -> None:

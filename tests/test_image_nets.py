@@ -24,7 +24,7 @@ from brittle.nets.small_map import PIXELS, SmallMapConv, StridedConv
 from brittle.nets.weights import flat, restore
 from brittle.pictures import cifar10_nets, cifar10_probe
 from brittle.pictures.cifar10_params import deepest_layer
-from brittle.pictures.mnist_cifar_params import MODELS
+from brittle.pictures.mnist_cifar_params import MODELS, STEMS
 
 CPU = torch.device("cpu")
 
@@ -505,30 +505,46 @@ def test_a_neuron_that_is_off_is_visualised_too() -> None:
 
 # torchvision's
 
-AFTER_THE_STEM = {
-    "mobilenet_v2": ("features.1", 2),
-    "googlenet": ("conv2", 4),
-    "resnet50": ("layer1", 4),
-    "densenet121": ("features.denseblock1", 4),
+# A module, and how many times smaller the maps that reach it are: with ImageNet's stem, and with CIFAR's.
+REACHED = {
+    "mobilenet_v2": {"features.2": (2, 1), "features.4": (4, 1), "features.7": (8, 2)},
+    "googlenet": {"inception3a": (8, 1), "inception4a": (16, 2), "inception5a": (32, 4)},
+    "resnet50": {"maxpool": (2, 1), "layer1": (4, 2), "layer4": (16, 8)},
+    "densenet121": {"features.pool0": (2, 1), "features.denseblock1": (4, 2), "features.denseblock4": (32, 16)},
+}
+PARAMETERS = {  # of the networks for CIFAR, by hand: torchvision's, less its first layers, plus the 3 × 3 convolution
+    "mobilenet_v2": 0,
+    "googlenet": 3 * 192 * 9 + 2 * 192 - (3 * 64 * 49 + 2 * 64 + 64 * 64 + 2 * 64 + 64 * 192 * 9 + 2 * 192),
+    "resnet50": 3 * 64 * (9 - 49),
+    "densenet121": 3 * 64 * (9 - 49),
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_torchvision_s_networks_have_one_logit_and_either_stem(name: str) -> None:
     x = torch.from_numpy(rng(0, "x").random((2, 3, 64, 32), dtype=np.float32))
-    behind, shrink = AFTER_THE_STEM[name]
-    states = []
-    for stem, factor in (("imagenet", shrink), ("small", 1)):
-        net = imagenet.build(name, 0, stem).eval()
-        seen: list[tuple[int, ...]] = []
-        net.net.get_submodule(behind).register_forward_pre_hook(lambda _, args, seen=seen: seen.append(args[0].shape))
+    nets = [imagenet.build(name, 0, stem).eval() for stem in STEMS]
+    for i, net in enumerate(nets):
+        seen: dict[str, Tensor] = {}
+        for part in REACHED[name]:
+            net.net.get_submodule(part).register_forward_pre_hook(
+                lambda _, args, part=part, seen=seen: seen.update({part: args[0]})
+            )
         with torch.no_grad():
             assert net(x).shape == (2,)
+            shapes = {part: tensor.shape[2:] for part, tensor in seen.items()}
             assert net(x[:1]).shape == (1,)
-        assert seen[0][2:] == (64 // factor, 32 // factor)
-        states.append(flat(net))
-    assert all(np.array_equal(states[1][key], array) for key, array in states[0].items())  # the same random weights
-    assert len({part for part in net.net.modules() if isinstance(part, nn.Linear)}) == 1  # no auxiliary outputs
+        for part, factors in REACHED[name].items():
+            assert shapes[part] == (64 // factors[i], 32 // factors[i])
+        assert len({part for part in net.net.modules() if isinstance(part, nn.Linear)}) == 1  # no auxiliary outputs
+    assert count(nets[1]) - count(nets[0]) == PARAMETERS[name]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_first_convolution_for_cifar_is_3_by_3_without_a_stride(name: str) -> None:
+    net = imagenet.build(name, 0, "cifar")
+    first = next(part for part in net.modules() if isinstance(part, nn.Conv2d))
+    assert (first.kernel_size, first.stride, first.padding) == ((3, 3), (1, 1), (1, 1))
 
 
 def test_pictures_are_enlarged_as_often_as_said() -> None:
@@ -542,16 +558,16 @@ def test_pictures_are_enlarged_as_often_as_said() -> None:
     torch.testing.assert_close(seen[0][:, :, 1::3, 1::3], x)  # the middle of each pixel
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v2", "googlenet"])
-def test_building_is_reproducible_and_leaves_the_random_numbers_of_others(name: str) -> None:
+@pytest.mark.parametrize(("name", "stem"), [("mobilenet_v2", "imagenet"), ("googlenet", "cifar")])
+def test_building_is_reproducible_and_leaves_the_random_numbers_of_others(name: str, stem: str) -> None:
     torch.manual_seed(5)
     states = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
-    first = flat(imagenet.build(name, 3))
+    first = flat(imagenet.build(name, 3, stem))
     assert torch.equal(torch.get_rng_state(), states[0])
     assert np.array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
     assert random.getstate() == states[2]
     torch.manual_seed(6)
-    again, other = flat(imagenet.build(name, 3)), flat(imagenet.build(name, 4))
+    again, other = flat(imagenet.build(name, 3, stem)), flat(imagenet.build(name, 4, stem))
     assert all(np.array_equal(again[key], array) for key, array in first.items())
     key = next(key for key, array in first.items() if array.ndim == 4)
     assert not np.array_equal(other[key], first[key])

@@ -25,7 +25,7 @@ from brittle.pictures.mnist_cifar_params import MnistCifarParams
 from brittle.pictures.mnist_cifar_probe import DIGIT
 from brittle.pictures.mnist_cifar_train import how
 from brittle.pictures.params import ImagesParams
-from brittle.probes.image_uap import on_upper_half
+from brittle.probes.image_uap import Ascent, on_upper_half, universal
 from brittle.probes.randomised import randomised
 from brittle.worlds.classes import CLASSES
 from brittle.worlds.mnist_cifar import LETTERS, Blocks, classes, draw
@@ -206,6 +206,23 @@ def test_the_share_on_the_digit_is_of_the_upper_half() -> None:
     assert on_upper_half(delta) == pytest.approx(0.8)
 
 
+def test_a_universal_perturbation_leaves_pixels_in_0_1() -> None:
+    x = torch.from_numpy(rng(0, "x").random((40, 3, 4, 2), dtype=np.float32))
+    y = torch.where(torch.arange(40) % 2 == 0, 1.0, -1.0)
+    seen: list[Tensor] = []
+
+    class Linear(torch.nn.Module):
+        def forward(self, some: Tensor) -> Tensor:
+            seen.append(some.detach())
+            return some[:, 0].sum((1, 2)) - some[:, 1].sum((1, 2))
+
+    row, _ = universal(Linear(), x, y, Ascent(eps=2.0, step=1.0, steps=1, epochs=10, samples=20), seed=0)
+    assert len(seen) >= 10 + 4  # the passes, and four accuracies
+    assert all(float(some.min()) >= 0 and float(some.max()) <= 1 for some in seen)
+    assert (row["passes"], row["eps"]) == (10, 2.0)
+    assert row["uap"] < row["none"]
+
+
 def test_train_and_test_and_worlds_have_their_own_draws() -> None:
     y = torch.from_numpy(DIGIT_LABELS), torch.from_numpy(PICTURE_LABELS)
     sources = {split: Source(split, blocks(), *y) for split in ("train", "test")}
@@ -273,6 +290,7 @@ BAD = [
     ("skip", [f"mobilenet_v2@{A}"] * 2),
     ("more_seeds", ["mobilenet_v2@0-1-car-truck"]),
     ("stem", "large"),
+    ("stem", "small"),
     ("size", 0),
     ("size", 1.5),
     ("samples", 2),
@@ -299,6 +317,7 @@ BAD = [
     ("adversarial.eps", 1.5),
     ("adversarial.steps", 0),
     ("adversarial.warmup", -1),
+    ("adversarial.recalibrate", 1),
     ("alone.samples", 10),
     ("alone.lr", "fast"),
     ("permutations", 0),

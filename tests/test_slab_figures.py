@@ -180,25 +180,25 @@ def logits(*names: str) -> pd.DataFrame:
 
 
 def features(complexes: list[int], seeds: list[int]) -> pd.DataFrame:
-    rows = [{"model": "fcn-2000-1", "complex": n, "seed": seed} for n in complexes for seed in seeds]
+    rows = [{"model": "fcn-2000-1", "complex": n, "simple": 1, "seed": seed} for n in complexes for seed in seeds]
     return pd.DataFrame(rows).assign(standard_auc_roc=1.0, rest_auc_roc=0.99, s_auc_roc=0.5)
 
 
 def universal(names: list[str], models: list[str]) -> tuple[pd.DataFrame, ...]:
     vectors, curves, uap, transfer = [], [], [], []
     for name, model in product(names, models):
-        about = {"model": model, "world": name}
+        about = {"model": model, "world": name, "seed": 0}
         vectors.append(pd.DataFrame(about | {"method": "ascent", "feature": range(3), "component": [0.8, 0.0, -0.6]}))
         uap.append(about | {"method": "ascent", "eps": 1.0, "share": 0.64, "accuracy": 0.25})
         for direction in ("own", "random", "z"):
             curves.append(pd.DataFrame(about | {"direction": direction, "size": [0.0, 1.5], "accuracy": [1.0, 0.1]}))
-        transfer += [{"world": name, "of": model, "on": on, "accuracy": 0.125} for on in models]
+        transfer += [{"world": name, "seed": 0, "of": model, "on": on, "accuracy": 0.125} for on in models]
     return pd.concat(vectors), pd.concat(curves), pd.DataFrame(uap), pd.DataFrame(transfer)
 
 
 def theorem(ds: list[int], seeds: list[int]) -> pd.DataFrame:
     rows = [{"d": d, "seed": seed, "linear": 0.3, "slab": 0.3 / d, "ratio": float(d)} for d in ds for seed in seeds]
-    return pd.DataFrame(rows).assign(units=20, noise=0.01, predicted=0.3, error=0.0)
+    return pd.DataFrame(rows).assign(margin=1.0, units=20, noise=0.01, predicted=0.3, error=0.0)
 
 
 def distances(ds: list[int]) -> pd.DataFrame:
@@ -215,6 +215,15 @@ def hardened(norms: dict[str, list[float]]) -> pd.DataFrame:
     return table
 
 
+def hardening(norms: dict[str, list[float]], momenta: list[float]) -> pd.DataFrame:
+    kinds = [("none", 0.0), *((norm, eps) for norm in norms for eps in norms[norm])]
+    rows = [
+        {"norm": norm, "eps": eps, "momentum": momentum, "seed": seed, "epochs": epochs, "updates": 10.0 * epochs}
+        for norm, eps in kinds for momentum in momenta for seed in (0, 1) for epochs in (1, 2, 4)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).assign(s_auc_roc=0.5, rest_auc_roc=1.0)
+
+
 DRAWN: dict[str, Callable[[], Figure]] = {
     "fig1": lambda: slabs.fig1(samples("lms-5", "lms-7"), boundary("lms-5", "ms-5-7")),
     "fig1, another world": lambda: slabs.fig1(samples("ms-5-7"), boundary("ms-5-7")),
@@ -224,6 +233,8 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "fig3": lambda: slabs.fig3(logits("lms-5", "ms-5-7"), features([9, 249], [0, 1]), boundary("lms-5", "ms-5-7")),
     "fig4": lambda: slabs.fig4(*universal(["lms-5", "ms-5-7"], MODELS)),
     "lsn": lambda: plot_theory.lsn(theorem([20, 40, 80], [0, 1])),
+    "adversarial": lambda: plot_theory.adversarial(hardening({"l2": [0.2, 0.4], "linf": [0.02]}, [0.0, 0.9])),
+    "adversarial, one momentum": lambda: plot_theory.adversarial(hardening({"l2": [0.2]}, [0.9])),
     "f_star": lambda: plot_theory.f_star(distances([10, 100]), hardened({"l2": [0.2, 0.4], "linf": [0.02]})),
 }
 
@@ -305,6 +316,7 @@ def test_the_stage_draws_and_writes_everything_from_one_world_one_network_and_on
     tables = {"slabs_samples": samples("lms-5"), "slabs_boundary": boundary("lms-5"), "slabs_logits": logits("lms-5")}
     tables |= {"features": areas, "slabs_uap_vectors": vectors, "slabs_uap_curves": curves, "slabs_uap": uap}
     tables |= {"slabs_transfer": transfer, "lsn": theorem([20], [0]), "f_star": distances([10])}
+    tables |= {"adversarial_path": hardening({"l2": [0.5], "linf": [0.1]}, [0.9])}
     tables |= {"adversarial": hardened({"l2": [0.5], "linf": [0.1]}), "slabs_networks": networks()}
     tables |= {"noisy": noisy(), "recipes": recipes()}
     for name, table in tables.items():
@@ -314,7 +326,7 @@ def test_the_stage_draws_and_writes_everything_from_one_world_one_network_and_on
     slabs_figures.main(_params())
     figures = {
         f"{name}.{form}"
-        for name in (*(f"slabs_fig{i}" for i in range(1, 5)), "lsn", "f_star")
+        for name in (*(f"slabs_fig{i}" for i in range(1, 5)), "lsn", "f_star", "adversarial")
         for form in ("svg", "png")
     }
     written = {path.name for path in Path("plots").iterdir()} - {f"{name}.csv" for name in tables}

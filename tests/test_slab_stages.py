@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 
 from brittle.attacks.pgd import pgd
+from brittle.core.params import load
+from brittle.nets.parse import family
 from brittle.probes.randomised import Drawn, Scores
+from brittle.slabs import groups
 from brittle.slabs.adversarial import adversary
 from brittle.slabs.adversarial_probe import along_s
+from brittle.slabs.attack import same_seed
+from brittle.slabs.draws import Sample
+from brittle.slabs.features import without_s
 from brittle.slabs.noisy_probe import picked
+from brittle.slabs.params import SlabsParams
 from brittle.slabs.probe import histogram
+from brittle.train.sgd import Member, SgdPlan
+from conftest import ROOT
 
 
 def test_the_grid_search_picks_the_best_mean_validation_accuracy_of_each_network() -> None:
@@ -71,3 +83,44 @@ def test_histograms_share_their_bins_and_count_positives_alone() -> None:
     assert [found[name].sum() for name in ("standard", "s")] == [1, 1]
     assert found["s"][0] == found["s"][-1] == 0.5
     assert found["standard"][-1] == 0.25
+
+
+def test_without_s_the_same_samples_have_their_complex_features_alone() -> None:
+    draws = np.random.default_rng(0)
+    q = torch.from_numpy(np.linalg.qr(draws.standard_normal((4, 4)))[0]).float()
+    u, y = torch.from_numpy(draws.standard_normal((6, 4))).float(), torch.ones(6)
+    whole = Sample(x=u @ q, y=y, x_valid=u[:2] @ q, y_valid=y[:2], x_test=u[2:] @ q, y_test=y[2:], q=q)
+    rest = without_s(whole)
+    torch.testing.assert_close(rest.x, u[:, 1:])
+    torch.testing.assert_close(rest.x_valid, u[:2, 1:])
+    torch.testing.assert_close(rest.x_test, u[2:, 1:])
+    assert torch.equal(rest.y, y)
+    assert torch.equal(rest.q, torch.eye(3))
+
+
+def test_weights_along_training_are_those_of_shorter_trainings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    draws = np.random.default_rng(0)
+    x = torch.from_numpy(draws.standard_normal((60, 3))).float()
+    y = torch.where(x[:, 0] > 0, 1.0, -1.0)
+    sample = Sample(x=x, y=y, x_valid=x, y_valid=y, x_test=x, y_test=y, q=torch.eye(3))
+    net, members = family("fcn-4-1", 3), [Member(0, momentum=0.9), Member(1)]
+
+    def trained(name: str, epochs: int, along: tuple[int, ...]) -> tuple[groups.Group, groups.TrainedGroup]:
+        plan = SgdPlan(epochs=epochs, batch=10)
+        group = groups.Group(name, net, members, [sample], plan, rows=({}, {}), along=along)
+        groups.train_all("some_stage", f"{name}.safetensors", [group])
+        return group, groups.load_groups(f"{name}.safetensors", [name], s=2)[name]
+
+    found = groups.load_along("long.safetensors", *trained("long", 5, (2, 4, 9)))  # it never comes to 9
+    assert [then.row(0)["epochs"] for then in found] == [2, 4]
+    for then, epochs in zip(found, (2, 4), strict=True):
+        _, short = trained(f"short{epochs}", epochs, ())
+        np.testing.assert_array_equal(then.theta, short.theta)
+        np.testing.assert_array_equal(then.losses, short.losses)
+
+
+def test_perturbations_are_compared_among_networks_of_one_seed() -> None:
+    p = load(SlabsParams, ROOT / "params.yaml").slabs
+    assert same_seed(p, "lms-5") == {0: p.models, 1: p.models[:2], 2: p.models[:2]}
+    assert same_seed(p, "ms-5-7") == {seed: ["fcn-100-1", "fcn-100-2"] for seed in (0, 1, 2)}

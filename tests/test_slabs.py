@@ -283,6 +283,13 @@ def test_lsn_has_its_label_in_the_first_coordinate_and_three_points_in_the_secon
     assert (np.abs(x[:, 1]) == (y > 0)).all()
 
 
+def test_lsn_with_a_smaller_linear_margin_is_the_same_but_for_the_first_coordinate() -> None:
+    (x, y), (small, same) = (lsn.sample(6, 50, rng(0, "lsn"), margin) for margin in (1.0, 0.2))
+    assert np.array_equal(y, same)
+    np.testing.assert_allclose(small[:, 0], 0.2 * y, rtol=1e-6)
+    assert np.array_equal(small[:, 1:], x[:, 1:])
+
+
 def test_lsn_has_fair_labels_a_fair_slab_and_noise_that_tells_nothing() -> None:
     n, d = 50_000, 6
     x, y = lsn.sample(d, n, rng(0, "lsn"))

@@ -29,6 +29,7 @@ from brittle.nets.pre_resnet import PreResNet
 from brittle.nets.weights import flat
 from brittle.pictures import fitting
 from brittle.pictures.params import Images
+from brittle.train.batch_norm import recalibrate
 from brittle.train.image_sgd import ImagePlan, Progress, augmented, loss_of, train
 from brittle.worlds.pixels import shown
 
@@ -571,3 +572,42 @@ def test_a_stored_network_comes_back_with_its_statistics(tmp_path: Path) -> None
     assert weights.digest(back) == weights.digest(net) != weights.digest(Tiny())
     with pytest.raises(BadInput, match=r"has no network 0\.robust"):
         weights.take(Tiny(), arrays, "0.robust", "nets")
+
+
+# Batch normalisation's running statistics
+
+
+def test_recalibrated_statistics_are_those_of_the_pictures_at_the_weights_as_they_are() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Dropout(0.5), nn.LazyLinear(1)).eval()
+    x, _ = data(28)
+    net(shown(x))
+    before = [p.clone() for p in net.parameters()]
+    recalibrate(net, x, batch=8)
+    seen = net[0](shown(x[:24])).detach().unflatten(0, (3, 8))  # three whole batches of 8
+    torch.testing.assert_close(net[1].running_mean, seen.mean((0, 1, 3, 4)))
+    variances = torch.stack([batch.transpose(0, 1).flatten(1).var(1) for batch in seen])
+    torch.testing.assert_close(net[1].running_var, variances.mean(0))
+    assert all(torch.equal(p, old) for p, old in zip(net.parameters(), before, strict=True))
+    assert net[1].momentum == 0.1
+    assert not any(part.training for part in net.modules())
+    recalibrate(net, x, batch=100)  # fewer than a batch are one
+    torch.testing.assert_close(net[1].running_mean, net[0](shown(x)).detach().mean((0, 2, 3)))
+
+
+def test_recalibration_cures_a_network_that_answers_everything_alike() -> None:
+    """Right in training, by each batch's own statistics; wrong afterwards, by running ones that lag behind."""
+    x = torch.from_numpy(rng(0, "x").integers(0, 256, (64, 4, 4, 3), dtype=np.uint8))
+    x[32:] = 255 - x[:32]  # brighter on one side of the label
+    y = torch.where(shown(x).mean((1, 2, 3)) > 0.5, 1.0, -1.0)
+    net = nn.Sequential(nn.Conv2d(3, 1, 4), nn.BatchNorm2d(1), nn.Flatten())
+    with torch.no_grad():
+        net[0].weight.fill_(100 / 48)  # larger than when the running statistics were made
+        net[0].bias.zero_()
+
+    def accuracy() -> float:
+        with torch.no_grad():
+            return float(((net.eval()(shown(x))[:, 0] * y) > 0).float().mean())
+
+    assert accuracy() == 0.5
+    recalibrate(net, x, batch=32)
+    assert accuracy() > 0.95

@@ -25,6 +25,7 @@ class Cost:
 
 SLABS = ("slabs.samples", "slabs.training.epochs", "slabs.worlds")
 CIFAR = ("cifar10.samples",)
+HARDENED = ("adversarial.seeds", "adversarial.l2", "adversarial.momentum")
 COSTS = {
     "theory": Cost(6, ("theory.robust_ds", "theory.robust_alphas^5", "theory.lemma.draws^0.8")),
     "kkt_train": Cost(40, ("kkt.seeds", "kkt.init_scales", "kkt.d", "kkt.m", "kkt.width^0.5")),
@@ -41,14 +42,12 @@ COSTS = {
     "slabs_train": Cost(25, (*SLABS, "slabs.training.cnn.seeds^0.5")),
     "slabs_probe": Cost(20, ("slabs.models", "slabs.permutations")),
     "slabs_attack": Cost(20, ("slabs.models",)),
-    "features_train": Cost(20, ("features.complex", "features.samples", "features.seeds")),
+    "features_train": Cost(25, ("features.complex", "features.alone^0.3", "features.samples", "features.seeds")),
     "recipes_train": Cost(45, ("recipes.seeds", "recipes.regularised.epochs^0.5")),
     "noisy_train": Cost(60, ("noisy.epochs^0.7", "noisy.seeds")),
-    "adversarial_train": Cost(
-        30, ("adversarial.samples", "adversarial.epochs", "adversarial.seeds", "adversarial.l2", "adversarial.steps")
-    ),
-    "adversarial_probe": Cost(15, ("adversarial.seeds", "adversarial.l2", "adversarial.attacked")),
-    "lsn": Cost(10, ("lsn.ds^3", "lsn.seeds", "lsn.units")),
+    "adversarial_train": Cost(30, ("adversarial.samples", "adversarial.epochs", "adversarial.steps", *HARDENED)),
+    "adversarial_probe": Cost(15, ("adversarial.attacked", *HARDENED)),
+    "lsn": Cost(10, ("lsn.ds^3", "lsn.seeds", "lsn.units", "lsn.margins")),
     "f_star": Cost(5, ("f_star.ds", "f_star.samples")),
     "sparse_train": Cost(
         35, ("sparse.d^1.5", "sparse.random.neurons^0.5", "sparse.random.clean.steps^0.5", "sparse.pure.seeds")
@@ -56,17 +55,7 @@ COSTS = {
     "sparse_probe": Cost(25, ("sparse.d", "sparse.pure.certified", "sparse.pure.seeds")),
     "sparse_grid": Cost(30, ("sparse.grid.ds^2", "sparse.grid.random_ds^2")),
     "sparse_low": Cost(15, ("sparse.low.samples", "sparse.d")),
-    "mnist_cifar_train": Cost(
-        40,
-        (
-            "mnist_cifar.samples^0.7",
-            "mnist_cifar.alone.samples^0.3",
-            "mnist_cifar.worlds",
-            "mnist_cifar.alone.epochs^0.5",
-            "mnist_cifar.adversarial.steps^0.5",
-        ),
-    ),
-    "mnist_cifar_probe": Cost(25, ("mnist_cifar.test", "mnist_cifar.models", "mnist_cifar.uap.epochs^0.5")),
+    "mnist_cifar_probe": Cost(25, ("mnist_cifar.test", "mnist_cifar.uap.epochs^0.5")),
     "cifar10_train": Cost(
         140, (*CIFAR, "cifar10.clean.epochs^0.4", "cifar10.robust.epochs^0.3", "cifar10.attackers^0.6")
     ),
@@ -74,6 +63,15 @@ COSTS = {
     "cifar10_probe": Cost(30, ("cifar10.measure.pictures", "cifar10.attackers")),
     "cifar10_lasso": Cost(25, ("cifar10.lasso.pictures",)),
 }
+# Seconds of one core to train with a picture of MNIST-CIFAR once, by stem (by hand, batches of 32), and what is left of
+# them with two.
+PICTURE = {
+    "mobilenet_v2": {"imagenet": 0.003, "cifar": 0.033},
+    "googlenet": {"imagenet": 0.004, "cifar": 0.21},
+    "resnet50": {"imagenet": 0.013, "cifar": 0.038},
+    "densenet121": {"imagenet": 0.008, "cifar": 0.028},
+}
+BOTH = 0.6
 OTHER = Cost(4)  # drawing data, tables: mostly the start of Python
 GRID = 16_200.0  # seconds of the 110 cells of VYS Figures 1 and 2 (benchmarks/grid.py on 2 idle cores)
 
@@ -87,8 +85,12 @@ def seconds(stage: str, quick: Values, wanted: Values) -> float:
         return _grid(wanted, [(d, alpha, wanted["sweep.width"], beta) for alpha, beta in pairs])
     if name == "widths_train":
         return _grid(wanted, [(d, 1.0, int(cell), 0.0) for d in wanted["sweep.width_ds"]])
+    if name == "mnist_cifar_train":
+        return BOTH * _pictures(wanted, cell) * PICTURE[cell][wanted["mnist_cifar.stem"]]
     cost = COSTS.get(name, OTHER)
     growth = 1.0
+    if name == "mnist_cifar_probe":
+        growth = _each_once(wanted) / _each_once(quick)
     for key in cost.grows:
         key, _, power = key.partition("^")
         growth *= (_size(wanted[key]) / _size(quick[key])) ** float(power or 1)
@@ -97,6 +99,24 @@ def seconds(stage: str, quick: Values, wanted: Values) -> float:
 
 def _size(value: Any) -> float:
     return float(len(value)) if isinstance(value, list) else float(value)
+
+
+def _pictures(values: Values, model: str) -> float:
+    """How many pictures train a network on MNIST-CIFAR, at most; one alone counts half, one attacked as its steps."""
+    of = {key.removeprefix("mnist_cifar."): value for key, value in values.items() if key.startswith("mnist_cifar.")}
+    worlds = [f"{model}@{world}" for world in of["worlds"] if f"{model}@{world}" not in of["skip"]]
+    networks = sum(len(of["seeds"]) if world in of["more_seeds"] else 1 for world in worlds)
+    found = networks * of["samples"] * of["training.epochs"]
+    if model in of["alone.models"]:
+        found += of["alone.samples"] * of["alone.epochs"] / 2
+    if model in of["adversarial.models"]:
+        found += of["adversarial.samples"] * of["adversarial.epochs"] * (1 + 0.7 * of["adversarial.steps"])
+    return float(found)
+
+
+def _each_once(values: Values) -> float:
+    """Seconds to show every model a picture."""
+    return sum(PICTURE[model][values["mnist_cifar.stem"]] for model in values["mnist_cifar.models"])
 
 
 def _work(d: int, alpha: float, width: int, momentum: float) -> float:

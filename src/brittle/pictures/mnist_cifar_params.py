@@ -7,12 +7,12 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from brittle.core.params import Section, cross, distinct_integers, integer, list_of, number, one_of
+from brittle.core.params import Rule, Section, cross, distinct_integers, integer, list_of, number, one_of
 from brittle.pictures.params import ImagesParams, epochs_in_order
 from brittle.worlds.classes import CLASSES
 
 MODELS = ("mobilenet_v2", "googlenet", "resnet50", "densenet121")
-STEMS = ("imagenet", "small")
+STEMS = ("imagenet", "cifar")
 KIND = "|".join(CLASSES)
 WORLD = rf"(\d)-(?!\1)\d-({KIND})-(?!\2)({KIND})"
 MODEL = "|".join(MODELS)
@@ -41,6 +41,7 @@ class Adversarial(Section):
     steps: Annotated[int, SIZE]
     warmup: Annotated[float, NOT_NEGATIVE]
     epochs: Annotated[int, SIZE]
+    recalibrate: Annotated[bool, Rule("true or false", lambda v: isinstance(v, bool))]
 
 
 class Alone(Section):

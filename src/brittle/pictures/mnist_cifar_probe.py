@@ -117,7 +117,7 @@ def measured(
         x, truth = shown(test.blocks.show(pairs[:ATTACKED])), y[:ATTACKED]
         (net,) = nets.values()
         delta = strongest(net, x, truth, "linf", p.adversarial.eps, STEPS, 1, torch.Generator(x.device).manual_seed(0))
-        row |= {"robust": accuracy(net, x, truth, delta), "eps": p.adversarial.eps}
+        row |= {"robust": accuracy(net, x, truth, delta), "attacked": len(x), "eps": p.adversarial.eps}
     return row, drawn
 
 

@@ -16,6 +16,7 @@ from brittle.pictures.fitting import Fit, effort, fit
 from brittle.pictures.mnist_cifar import PictureJob
 from brittle.pictures.mnist_cifar_data import Source
 from brittle.pictures.mnist_cifar_params import MODELS, MnistCifar, MnistCifarParams
+from brittle.train.batch_norm import recalibrate
 from brittle.train.image_sgd import ImagePlan
 
 
@@ -59,7 +60,10 @@ def trained(
     plan, n, attack = how(params.mnist_cifar, job)
     pairs, y = source.draw(job.world, n)
     x = mnist_cifar.seen_by(job.kind, source.blocks.show(pairs))
-    return fit(checkpoints, params.images, net, x, y, plan, job.seed, shown, attack)
+    done = fit(checkpoints, params.images, net, x, y, plan, job.seed, shown, attack)
+    if attack is not None and params.mnist_cifar.adversarial.recalibrate:
+        recalibrate(done.net, x, plan.batch)
+    return done
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""One perturbation for all pictures, beside the difference of the class means, which needs no network (SB §4.3)."""
+"""One perturbation for all pictures, beside the difference of the class means, which needs no network (SB §4.3).
+
+A perturbed picture is a picture again: its pixels are clamped to [0, 1], in the search and in what is measured, so that
+what would make black blacker neither helps nor counts.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ def universal(net: nn.Module, x: Tensor, y: Tensor, how: Ascent, seed: int) -> t
     shape, flat = x.shape[1:], x.flatten(1)
 
     def f(some: Tensor) -> Tensor:
-        return torch.cat([net(part.view(-1, *shape)) for part in some.split(ROWS)])
+        return torch.cat([net(part.view(-1, *shape).clamp(0, 1)) for part in some.split(ROWS)])
 
     few, rest = slice(0, how.samples), slice(how.samples, None)
     with fixed(net):
@@ -41,7 +45,12 @@ def universal(net: nn.Module, x: Tensor, y: Tensor, how: Ascent, seed: int) -> t
         found = uap.by_ascent(f, flat[few], y[few], "l2", how.eps, how.step, how.steps, how.epochs, 100, draws)
     means = (y[:, None] * flat).mean(0)
     random = torch.from_numpy(rng(seed, "random picture").standard_normal(len(found))).to(found)
-    row = {"eps": how.eps, "share": on_upper_half(found.view(shape)), "mean_share": on_upper_half(means.view(shape))}
+    row = {
+        "eps": how.eps,
+        "passes": how.epochs,
+        "share": on_upper_half(found.view(shape)),
+        "mean_share": on_upper_half(means.view(shape)),
+    }
     for name, delta in (("none", 0 * found), ("uap", found), ("mean", means), ("random", random)):
         scaled = delta * (how.eps / delta.norm().clamp(min=1e-30))
         row[name] = uap.accuracy(f, flat[rest], y[rest], scaled)

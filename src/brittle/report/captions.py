@@ -208,6 +208,14 @@ FIGURES = [
         "slabs",
     ),
     Caption(
+        "adversarial",
+        "When adversarial training goes beyond S",
+        "(a) Areas under the ROC curve with S and with Sᶜ randomised at the end of adversarial training in ℓ2, against "
+        "its radius. (b, c) The same along training, for every norm and radius.",
+        SLABS,
+        "slabs",
+    ),
+    Caption(
         "lsn",
         "One pass of descent (Thm 1)",
         "(a) Weights on the linear, the slab and the noise coordinates after training, against the dimension, with "

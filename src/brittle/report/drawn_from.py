@@ -31,6 +31,7 @@ _NAMES = {
     "slabs_fig4": ["slabs_uap_vectors", "slabs_uap_curves", "slabs_uap", "slabs_transfer"],
     "lsn": ["lsn"],
     "f_star": ["f_star", "adversarial"],
+    "adversarial": ["adversarial_path"],
     "sparse_accuracy": ["sparse_accuracy", *_SPARSE],
     "sparse_mixture": ["sparse_coefficients", *_SPARSE],
     "sparse_prediction": [*_GRID, *_SPARSE],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import torch
 
 from brittle.attacks.side_by_side import adversary
@@ -18,13 +20,16 @@ def hardened(params: AdversarialParams, sample: Sample) -> list[Group]:
     net = family(p.model, params.slabs.d)
     every = []
     for norm, radii in (("none", [0.0]), ("l2", p.l2), ("linf", p.linf)):
-        rows = [{"norm": norm, "eps": eps, "seed": seed} for eps in radii for seed in p.seeds]
-        members = [Member(row["seed"], 0, p.lr, training.fcn.momentum, training.weight_decay) for row in rows]
+        rows = [
+            {"norm": norm, "eps": eps, "momentum": momentum, "seed": seed}
+            for eps, momentum, seed in product(radii, p.momentum, p.seeds)
+        ]
+        members = [Member(row["seed"], 0, p.lr, row["momentum"], training.weight_decay) for row in rows]
         if norm == "none":
-            every.append(Group(norm, net, members, [sample], plan, rows))
+            every.append(Group(norm, net, members, [sample], plan, rows, along=p.along))
             continue
         eps = torch.tensor([row["eps"] for row in rows], device=sample.x.device)
         attack, key = adversary(norm, eps, p.steps, p.step), (norm, p.steps, p.step, radii)
         size = len(rows) * p.steps
-        every.append(Group(norm, net, members, [sample], plan, rows, perturb=attack, key=key, size=size))
+        every.append(Group(norm, net, members, [sample], plan, rows, perturb=attack, key=key, size=size, along=p.along))
     return every

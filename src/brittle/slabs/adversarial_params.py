@@ -24,7 +24,9 @@ class Adversarial(Section):
     steps: Annotated[int, SIZE]
     step: Annotated[float, POSITIVE]
     lr: Annotated[float, POSITIVE]
+    momentum: Annotated[list[float], distinct_numbers("≥ 0 and < 1", lambda v: 0 <= v < 1)]
     epochs: Annotated[int, integer(1)]
+    along: Annotated[list[int], distinct_integers(1)]
     seeds: Annotated[list[int], distinct_integers(0)]
     attacked: Annotated[int, integer(1, 10**6)]
 

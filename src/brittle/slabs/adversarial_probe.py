@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import torch
@@ -18,7 +18,10 @@ from brittle.probes.f_star import smallest
 from brittle.slabs import draws, groups, measures
 from brittle.slabs.adversarial import hardened
 from brittle.slabs.adversarial_params import AdversarialParams
+from brittle.slabs.draws import Sample
+from brittle.slabs.groups import Group, TrainedGroup
 
+MODELS = "models/adversarial.safetensors"
 STEPS, HALVINGS = 40, 8  # of the attack
 LINE = 400  # points along S
 CERTIFIED = 100  # samples whose radius is bounded from below, too, where the network has one hidden layer of ReLUs
@@ -34,9 +37,10 @@ def main(params: AdversarialParams) -> None:
     # f* is the network to compare with: no perturbation smaller than this moves it across zero (claim S13).
     best = torch.from_numpy(smallest(draws.world(params.slabs, p.world, d), u, y.cpu().double().numpy()).lower)
     reach = {"l2": 1.0, "linf": d**0.5}  # ‖δ‖₂ ≤ reach · ‖δ‖ in d dimensions
-    rows = []
+    rows, path = [], []
     for group in tracked(hardened(params, sample), "probing"):
-        trained = groups.load_groups("models/adversarial.safetensors", [group.name], s=len(group.rows))[group.name]
+        trained = groups.load_groups(MODELS, [group.name], s=len(group.rows))[group.name]
+        path += [*along(params, group, trained, sample)]
         for i, about in enumerate(group.rows):
             f = measures.network(group.family, trained, i, where)
             versions = measures.drawn(f, sample, permutations, about["seed"])
@@ -54,6 +58,22 @@ def main(params: AdversarialParams) -> None:
                 values |= {f"l2_{eps:g}_certified": float((radius > eps).double().mean()) for eps in p.l2}
             rows.append(about | values)
     store.save_table("plots/adversarial.csv", pd.DataFrame(rows))
+    store.save_table("plots/adversarial_path.csv", pd.DataFrame(path))
+
+
+def along(
+    params: AdversarialParams, group: Group, trained: TrainedGroup, sample: Sample
+) -> Iterator[dict[str, object]]:
+    """When Sᶜ comes in: a row for each network at each of the epochs `along`, and at its last."""
+    updates = len(sample.x) // min(params.slabs.training.batch, len(sample.x))  # an epoch
+    seen = {(i, trained.row(i)["epochs"]): trained for i in range(len(group.rows))}
+    for before in groups.load_along(MODELS, group, trained):
+        seen |= {(i, before.row(i)["epochs"]): before for i in range(len(group.rows))}
+    for (i, epochs), then in sorted(seen.items(), key=lambda item: item[0]):
+        f = measures.network(group.family, then, i, sample.x.device)
+        versions = measures.drawn(f, sample, params.slabs.permutations, group.rows[i]["seed"])
+        areas = {f"{name}_auc_roc": versions[name].mean.auc_roc for name in ("standard", "s", "rest")}
+        yield group.rows[i] | {"epochs": epochs, "updates": epochs * updates} | areas
 
 
 @torch.no_grad()

@@ -19,6 +19,7 @@ from brittle.slabs.params import (
 class Features(Section):
     world: Annotated[str, SIMPLE_WORLD]
     complex: Annotated[list[int], distinct_integers(1)]
+    alone: Annotated[list[int], distinct_integers(1)]
     samples: Annotated[int, integer(10, 10**8)]
     model: Annotated[str, name(FCN, "fcn-WIDTH-DEPTH")]
     lr: Annotated[float, POSITIVE]
@@ -28,6 +29,8 @@ class Features(Section):
     def _fits(self) -> Self:
         if self.samples * (1 + max(self.complex)) > MOST:
             raise cross("features.complex", self.complex, f"must give samples · (1 + complex) ≤ {MOST}")
+        if not set(self.alone) <= set(self.complex):
+            raise cross("features.alone", self.alone, f"must be among features.complex = {self.complex}")
         return self
 
 

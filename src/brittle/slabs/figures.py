@@ -1,4 +1,4 @@
-"""Draw SB Figures 1 to 4, Theorem 1 and f*, and write its Tables 2, 4 and 5 beside ours."""
+"""Draw SB Figures 1 to 4, Theorem 1, f* and adversarial training, and write its Tables 2, 4 and 5 beside ours."""
 
 from __future__ import annotations
 
@@ -23,18 +23,27 @@ def main(params: FigureParams) -> None:
     logits = store.load_table(
         "plots/slabs_logits.csv", [*NETWORK, "low", "high", "standard", "s", "rest"], text=["model", "world"]
     )
-    features = store.load_table("plots/features.csv", ["complex", "seed", *AREAS], text=["model"])
+    features = store.load_table("plots/features.csv", ["complex", "simple", "seed", *AREAS], text=["model"])
     vectors = store.load_table(
-        "plots/slabs_uap_vectors.csv", ["feature", "component"], text=["model", "world", "method"]
+        "plots/slabs_uap_vectors.csv", ["seed", "feature", "component"], text=["model", "world", "method"]
     )
-    curves = store.load_table("plots/slabs_uap_curves.csv", ["size", "accuracy"], text=["model", "world", "direction"])
-    uap = store.load_table("plots/slabs_uap.csv", ["eps", "share", "accuracy"], text=["model", "world", "method"])
-    transfer = store.load_table("plots/slabs_transfer.csv", ["accuracy"], text=["world", "of", "on"])
+    curves = store.load_table(
+        "plots/slabs_uap_curves.csv", ["seed", "size", "accuracy"], text=["model", "world", "direction"]
+    )
+    uap = store.load_table(
+        "plots/slabs_uap.csv", ["seed", "eps", "share", "accuracy"], text=["model", "world", "method"]
+    )
+    transfer = store.load_table("plots/slabs_transfer.csv", ["seed", "accuracy"], text=["world", "of", "on"])
     theorem = store.load_table(
-        "plots/lsn.csv", ["d", "seed", "units", "linear", "slab", "noise", "predicted", "ratio", "error"]
+        "plots/lsn.csv", ["d", "margin", "seed", "units", "linear", "slab", "noise", "predicted", "ratio", "error"]
     )
     best = store.load_table("plots/f_star.csv", ["d", "certified", "lower", "upper", "simple"], text=["world"])
     adversarial = store.load_table("plots/adversarial.csv", ["eps", "seed", "standard_accuracy"], text=["norm"])
+    path = store.load_table(
+        "plots/adversarial_path.csv",
+        ["eps", "momentum", "seed", "epochs", "updates", "s_auc_roc", "rest_auc_roc"],
+        text=["norm"],
+    )
     networks = store.load_table("plots/slabs_networks.csv", [*NETWORK, "epochs", *AREAS], text=["model", "world"])
     noisy = store.load_table(
         "plots/noisy.csv",
@@ -49,10 +58,11 @@ def main(params: FigureParams) -> None:
     figures = {
         "plots/slabs_fig1": plot.fig1(samples, boundary),
         "plots/slabs_fig2": plot.fig2(samples),
-        "plots/slabs_fig3": plot.fig3(logits, features, boundary),
-        "plots/slabs_fig4": plot.fig4(vectors, curves, uap, transfer),
+        "plots/slabs_fig3": plot.fig3(logits, features[features["simple"] == 1], boundary),
+        "plots/slabs_fig4": plot.fig4(*(t[t["seed"] == t["seed"].iloc[0]] for t in (vectors, curves, uap, transfer))),
         "plots/lsn": plot_theory.lsn(theorem),
         "plots/f_star": plot_theory.f_star(best, adversarial),
+        "plots/adversarial": plot_theory.adversarial(path),
     }
     tables = {
         "plots/slabs_table2.md": slab_tables.table2_networks(networks),

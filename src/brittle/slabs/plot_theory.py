@@ -1,8 +1,9 @@
-"""Draw SB Theorem 1 and f*."""
+"""Draw SB Theorem 1, f*, and when adversarial training goes beyond S."""
 
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from brittle.drawing.style import BLUE, GREEN, GREY, PURPLE
-from brittle.slabs.plot import between, counted, plain_ticks
+from brittle.slabs.plot import VERSIONS, between, counted, plain_ticks
 from brittle.worlds.slabs import title as world_title
 
 # --- Theorem 1
@@ -20,6 +21,7 @@ from brittle.worlds.slabs import title as world_title
 
 def lsn(table: pd.DataFrame) -> Figure:
     """Weights of the linear, the slab and the noise coordinates after training on LSN data, against d (Thm 1)."""
+    table = table[(table["margin"] == 1) & (table["units"] == table["units"].min())]
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.6), layout="constrained")
     ds = np.sort(table["d"].unique()).astype(float)
     for column, label, colour in (
@@ -82,6 +84,8 @@ def f_star(table: pd.DataFrame, adversarial: pd.DataFrame) -> Figure:
     """The distance to the boundary of f* against d; and, at fixed d, its robustness beside networks', in each norm."""
     figure, axes = plt.subplots(1, 3, figsize=(9.0, 4.2), layout="constrained", width_ratios=[1.2, 1, 1])
     _distances(axes[0], table)
+    if "momentum" in adversarial:  # with it training comes farther
+        adversarial = adversarial[adversarial["momentum"] == adversarial["momentum"].max()]
     for ax, norm, symbol in ((axes[1], "l2", "\\ell_2"), (axes[2], "linf", "\\ell_\\infty")):
         _robust(ax, adversarial, norm, symbol)
     axes[1].set(ylabel="robust test accuracy (%)")
@@ -153,3 +157,53 @@ def _looks(table: pd.DataFrame) -> tuple[list[tuple[str, float]], list[object], 
         colours.append(plt.get_cmap(scale)(1.0 if norm == "none" else 0.4 + 0.5 * share))
         styles.append({"none": "-", "l2": "--", "linf": "-."}[norm])
     return kinds, colours, styles
+
+
+# --- Adversarial training
+
+
+def adversarial(path: pd.DataFrame) -> Figure:
+    """What adversarially trained networks rely on: (a) against the l2 radius, (b, c) along training (S12b)."""
+    figure, axes = plt.subplots(1, 3, figsize=(9.0, 4.0), layout="constrained", sharey=True)
+    _against_radius(axes[0], path)
+    for ax, name, panel in ((axes[1], "s", "b"), (axes[2], "rest", "c")):
+        _along_training(ax, path, name)
+        ax.set(title=f"({panel}) Along training,\n{VERSIONS[name][0]}")
+    for ax in axes:
+        ax.axhline(0.5, color="black", linestyle=":", linewidth=1.0)
+    axes[0].set(ylim=(0.42, 1.03), ylabel="area under ROC")
+    figure.legend(*_legends(*axes[:2]), loc="outside lower center", ncols=4, columnspacing=1.2, fontsize="small")
+    return figure
+
+
+def _against_radius(ax: Axes, path: pd.DataFrame) -> None:
+    """The end of every training in l2; a radius of 0 is training without an attack."""
+    last = path.loc[path.groupby(_TRAINING)["updates"].idxmax()]
+    last = last[last["norm"] != "linf"]
+    for (momentum, some), (name, marker) in product(last.groupby("momentum"), (("rest", "s"), ("s", "o"))):
+        label, colour = VERSIONS[name]
+        stats = some.groupby("eps")[f"{name}_auc_roc"].agg(["mean", "min", "max"])
+        look = {"color": colour, "marker": marker, "markersize": 4, "linestyle": _style(momentum, path)}
+        ax.plot(stats.index, stats["mean"], label=f"(a) {label}, momentum {momentum:g}", **look)
+        ax.fill_between(stats.index, stats["min"], stats["max"], color=colour, alpha=0.2, linewidth=0)
+    most, seeds = last["epochs"].max(), last["seed"].nunique()
+    title = f"(a) After at most {most:g} epochs\n({counted(seeds, 'seed')})"
+    ax.set(xlabel="radius of training $\\epsilon$, $\\ell_2$", title=title)
+
+
+def _along_training(ax: Axes, path: pd.DataFrame, name: str) -> None:
+    for (trained, eps), colour, _ in zip(*_looks(path), strict=True):
+        for momentum, some in path[(path["norm"] == trained) & (path["eps"] == eps)].groupby("momentum"):
+            mean = some.groupby("updates")[f"{name}_auc_roc"].mean()
+            label = "no attack" if trained == "none" else f"{_NORMS[trained]}, $\\epsilon={eps:g}$"
+            look = {"color": colour, "marker": ".", "linestyle": _style(momentum, path)}
+            ax.plot(mean.index, mean, label=label if momentum == path["momentum"].max() else None, **look)
+    ax.set(xlabel="updates")
+
+
+_TRAINING = ["norm", "eps", "momentum", "seed"]
+
+
+def _style(momentum: float, path: pd.DataFrame) -> str:
+    """Dotted is the smaller of two momenta."""
+    return "-" if momentum == path["momentum"].max() else ":"

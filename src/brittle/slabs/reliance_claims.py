@@ -28,7 +28,7 @@ from brittle.verdicts import (
 )
 
 NETWORKS, FEATURES, RECIPES = "plots/slabs_networks.csv", "plots/features.csv", "plots/recipes.csv"
-ADVERSARIAL = "plots/adversarial.csv"
+ADVERSARIAL, PATH = "plots/adversarial.csv", "plots/adversarial_path.csv"
 AREAS = {"auc_roc": "ROC", "auc_pr": "PR"}  # the authors' code uses the first, Definition 2 says the second
 RULE = "S-randomised AUC in [0.45, 0.55] and Sᶜ-randomised AUC ≥ 0.99, under either curve, for every network"
 
@@ -204,6 +204,10 @@ def _within_margin(t: pd.DataFrame) -> pd.Series:
     return t["eps"] <= bound * (1 + 1e-9)
 
 
+def _trained_as(t: pd.DataFrame) -> list[str]:
+    return [axis for axis in ("norm", "eps", "momentum") if axis in t]
+
+
 @SB.claim(
     "S12a",
     source="§6",
@@ -217,7 +221,7 @@ def s12a(tables: Tables) -> Finding:
     t = t[_within_margin(t)]
     asked = {"l2": f"l2, ε ≤ {GAMMA:g}", "linf": f"l∞, ε ≤ {GAMMA / math.sqrt(D):.2g}"}
     lacks = [words for norm, words in asked.items() if not (t["norm"] == norm).any()]
-    return _relies_on_s(t, ["norm", "eps"], _radii(t), lacks)
+    return _relies_on_s(t, [*_trained_as(t)], _radii(t), lacks)
 
 
 @SB.question(
@@ -225,8 +229,9 @@ def s12a(tables: Tables) -> Finding:
     source="§6",
     says="does adversarial training that S alone cannot survive bring in the complex features?",
     paper='"increases margin … to some extent … but does not achieve the maximum possible adversarial robustness"',
-    rule="the randomised AUCs of networks trained against larger ε, and the share of samples that resist, beside f*'s",
-    reads=ADVERSARIAL,
+    rule="the randomised AUCs of networks trained against larger ε, after how many updates Sᶜ-randomised AUC < 0.99 or "
+    "S-randomised AUC > 0.55, and the share of samples that resist, beside f*'s",
+    reads=f"{ADVERSARIAL} {PATH}",
 )
 def s12b(tables: Tables) -> Finding:
     t = tables[ADVERSARIAL]
@@ -247,10 +252,26 @@ def s12b(tables: Tables) -> Finding:
         f"S-randomised / Sᶜ-randomised AUC after {span(hard['epochs'])} epochs: {reliance}; at l2 radius {radius:g} "
         f"{resist} ({without}f*: {t[column + '_f_star'].min():.3f} provably)"
     )
-    lacks = [] if "updates" in t else ["the AUCs along training: after how many updates"]
+    path = tables[PATH]
+    path = path[(path["norm"] != "none") & ~_within_margin(path)]
+    measured += f". Sᶜ comes in, updates: {_crossovers(path)}"
+    lacks = [] if path["updates"].nunique() > 1 else ["the AUCs along training: after how many updates"]
     lacks += [] if "momentum" in t and t["momentum"].nunique() > 1 else ["with and without momentum"]
     lacks += [] if hard["seed"].nunique() >= 3 else ["3 seeds"]
     return Finding(float(hard["rest_auc_roc"].min()), measured, _radii(hard), lacks=lacks)
+
+
+def _crossovers(path: pd.DataFrame) -> str:
+    """Between which of the updates looked at each kind of training first relies on more than S, by the seeds' mean."""
+    found = []
+    for cell, rows in path.groupby(_trained_as(path), sort=False):
+        means = rows.groupby("updates")[["s_auc_roc", "rest_auc_roc"]].mean()
+        late = means.index[(means["s_auc_roc"] > 0.55) | (means["rest_auc_roc"] < 0.99)]
+        first = late.min() if len(late) else math.nan
+        before = means.index[means.index < first].max() if len(late) and (means.index < first).any() else 0
+        when = f"{before:g}–{first:g}" if len(late) else f"not up to {means.index.max():g}"
+        found.append(f"{cell[0]} {cell[1]:g}{f', momentum {cell[2]:g}' if len(cell) > 2 else ''}: {when}")
+    return "; ".join(found)
 
 
 def _radii(t: pd.DataFrame) -> str:
