@@ -50,7 +50,7 @@ class OptimiserRun:
         return {f"{self.name}.{key}": tensor.cpu().numpy() for key, tensor in tensors.items()}
 
     def shapes(self) -> dict[str, str]:
-        sizes = [f"d{self.d}", *(f"k{self.depth}_{i}" for i in range(1, self.depth)), "one"]
+        sizes = [f"d{self.d}", *(f"k{self.depth}_{i}_{k}" for i, k in enumerate(self.widths, 1)), "one"]
         layers = {f"{self.name}.w{i}": f"s {sizes[i]} {sizes[i - 1]}" for i in range(1, self.depth + 1)}
         return layers | {f"{self.name}.b": f"s {sizes[1]}"}
 
@@ -64,13 +64,16 @@ class OptimiserRun:
 
 
 def runs(p: Optimisers) -> list[OptimiserRun]:
-    """Every rule at one d and m; then those whose growth is asked for, at every d with m = d and at either depth."""
+    """Every rule at one d and m; then those whose growth is asked for, at every d with m = d and at either depth.
+
+    There the widths grow in proportion to d, because layers that d outgrows make Muon's networks less robust.
+    """
     shallow, deep = (p.width,), tuple(p.deep_widths)
     at_d = [(shallow, rule) for rule in p.rules] + [(deep, rule) for rule in p.deep_rules]
     every = [OptimiserRun(rule, widths, p.d, p.m, s) for s, (widths, rule) in product(p.init_scales, at_d)]
     grow = p.growth
     every += [
-        OptimiserRun(rule, widths, d, d, s)
+        OptimiserRun(rule, tuple(max(1, round(k * d / p.d)) for k in widths), d, d, s)
         for s, d, widths, rule in product(grow.init_scales, grow.ds, (shallow, deep), grow.rules)
     ]
     return list(dict.fromkeys(every))
