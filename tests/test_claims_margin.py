@@ -234,3 +234,39 @@ def test_the_answer_about_test_data_compares_them_with_training_samples() -> Non
     assert finding.value == pytest.approx(1.0)
     assert found("M19", CONFIRM, where("radius_over_norm", 0.76, kind="fresh")).value == pytest.approx(2.0)
     assert "flips of fresh points 0 % at c, 100 % at 2c, all at 2.00 c" in finding.measured
+
+
+def test_radii_that_grow_like_the_root_of_d_are_told_from_those_that_hardly_grow() -> None:
+    for id in ("M14", "M15"):
+        measured = found(id, CONFIRM).measured
+        assert "gd × 1 like d^0.04 [-0.01, 0.09], slower than √d" in measured  # ± 4.303 · 0.02/√3
+        assert "muon × 1 like d^0.50 [0.45, 0.55], not told from √d" in measured
+        assert "normalised_gd × 1" not in measured  # which was run at one d alone
+    faster = found("M14", CONFIRM, lambda t: t.assign(attacked=t["attacked"] * t["d"] ** 0.2)).measured
+    assert "muon × 1 like d^0.70 [0.65, 0.75], faster than √d" in faster
+
+
+def test_an_interval_needs_more_than_one_seed() -> None:
+    alone = found("M14", CONFIRM, lambda t: t[t["seed"] == 1]).measured
+    assert "muon × 1 like d^0.50 (too few seeds for an interval)" in alone
+
+
+def test_each_optimiser_stands_beside_the_residual_of_its_own_margin_problem() -> None:
+    measured = found("M14", CONFIRM).measured
+    assert "gd 0.24 (0.96, 0.10), normalised_gd 0.24 (0.96, 0.10), muon 0.48 (0.96, 0.20)" in measured
+    assert "normalised_gd goes gradient descent's own way" in measured
+
+
+def test_tables_of_one_initial_scale_and_one_dimension_still_count() -> None:
+    """evidence/optimisers.csv began without init_scale, residuals in other norms and radii at depth 3."""
+
+    def old(t: pd.DataFrame) -> pd.DataFrame:
+        t = t.drop(columns=["init_scale", "kkt_l2", "kkt_linf", "kkt_spectral"])
+        return t[t["d"] == 100].assign(attacked=t["attacked"].where(t["depth"] == 2))
+
+    for id, depth in (("M14", 2), ("M15", 3)):
+        finding = found(id, CONFIRM, old)
+        assert finding.verdict == "explored"
+        cells = [f"two values of d at depth {depth}", "d = 400", "initial weights × 0.01", "5 seeds"]
+        assert finding.lacks == cells
+        assert "initial weights × 1: gd 0.24 (0.96), normalised_gd 0.24 (0.96), muon 0.48 (0.96)" in finding.measured

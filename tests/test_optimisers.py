@@ -198,7 +198,11 @@ def slow_sam(g: list[Tensor], parameters: list[Tensor], x: Tensor, y: Tensor) ->
     return slow_gradient(x, y, [p + rho * t / length(g) for p, t in zip(parameters, g, strict=True)])
 
 
-@pytest.mark.parametrize("clock", [Constant(0.01), Relative(0.01), Fall(0.3)], ids=lambda clock: type(clock).__name__)
+@pytest.mark.parametrize(
+    "clock",
+    [Constant(0.01), Relative(0.01), Fall(0.3, math.inf), Fall(0.3, 0.03)],
+    ids=["constant", "relative", "fall", "short fall"],
+)
 @pytest.mark.parametrize(
     ("rule", "slow"),
     [(GradientDescent(), slow_descent), (SignDescent(), slow_sign), (Sam(0.1), slow_sam)],
@@ -219,6 +223,7 @@ def test_rules_and_clocks_take_the_steps_of_an_obvious_loop(
             if isinstance(clock, Fall):  # what the gradient that the rule goes by promises
                 goes_by = u if isinstance(rule, Sam) else g
                 eta = 0.3 / sum(float((s * t).sum()) for s, t in zip(goes_by, u, strict=True))
+                eta = min(eta, clock.stride * length(theirs) / length(u))
             else:
                 eta = 0.01 * length(theirs) / length(u) if isinstance(clock, Relative) else 0.01
             theirs = [p - eta * t for p, t in zip(theirs, u, strict=True)]
@@ -319,6 +324,21 @@ def test_descent_by_any_clock_reaches_the_network_of_flow() -> None:
     for clock in (Fall(0.2), Relative(0.004), Constant(0.005)):
         trained, _ = train(x, y, net, optimiser=Optimiser(GradientDescent(), clock), **how)
         np.testing.assert_allclose(c_of(x, y, trained), expected, rtol=0.02, err_msg=str(clock))
+
+
+def test_descent_from_small_weights_reaches_the_network_of_flow() -> None:
+    """A clock without a stride leaps over the early path there: the first step is hundreds of times as long as θ."""
+    x, y, net = problem(30, 30, [100], range(2), torch.float64)
+    small = net.like(0.01 * net.flat())
+    how = {"loss": "exponential", "ln_target": LN_TARGET, "max_steps": 10_000}
+    expected = flow.train(x, y, small.two_layer(), momentum=0.0, **how)[0]
+
+    def far(clock: Fall) -> float:
+        trained, _ = train(x, y, small, optimiser=Optimiser(GradientDescent(), clock), **how)
+        return float((1 - torch.cosine_similarity(trained.flat(), Deep.of(expected).flat())).max())
+
+    assert far(Fall(0.4)) < 0.05
+    assert far(Fall(0.4, math.inf)) > 0.2
 
 
 def test_half_the_step_reaches_a_network_as_robust() -> None:

@@ -158,6 +158,21 @@ BAD = [
     ("optimisers.rules", "gd", "optimisers.rules = 'gd': must be a list of different ones of gd, normalised_gd, sign"),
     ("optimisers.rules", ["gd", "gd"], "optimisers.rules = ['gd', 'gd']: must be a list of different ones of gd,"),
     ("optimisers.deep_widths", [300], "optimisers.deep_widths = [300]: must be a list of two or more integers ≥ 1"),
+    (
+        "optimisers.init_scales",
+        [1, 1],
+        "optimisers.init_scales = [1, 1]: must be a list of one or more different",
+    ),
+    (
+        "optimisers.growth.ds",
+        [10**6],
+        "optimisers.growth.ds = [1000000]: must be a list of one or more different",
+    ),
+    (
+        "optimisers.growth.rules",
+        [],
+        "optimisers.growth.rules = []: must be a list of different ones of gd,",
+    ),
     ("slabs.gamma", 0.2, "slabs.gamma = 0.2: must be a number > 0 and < 1/6 (seven slabs must fit)"),
     ("slabs.rotate", 1, "slabs.rotate = 1: must be true or false"),
     ("slabs.worlds", ["lms-4"], "slabs.worlds = ['lms-4']: must be a list of one or more different names: lms-K"),

@@ -30,8 +30,11 @@ COSTS = {
     "theory": Cost(6, ("theory.robust_ds", "theory.robust_alphas^5", "theory.lemma.draws^0.8")),
     "kkt_train": Cost(40, ("kkt.seeds", "kkt.init_scales", "kkt.d", "kkt.m", "kkt.width^0.5")),
     "kkt_probe": Cost(10, ("kkt.seeds", "kkt.init_scales")),
-    "optimisers_train": Cost(45, ("optimisers.seeds",)),
-    "optimisers_attack": Cost(15, ("optimisers.seeds", "optimisers.certified")),
+    # Of the dimensions the largest costs most: Muon's steps grow like d³, as do exact crossings at depth 3.
+    "optimisers_train": Cost(55, ("optimisers.seeds", "optimisers.init_scales", "optimisers.growth.ds^3")),
+    "optimisers_attack": Cost(
+        25, ("optimisers.seeds", "optimisers.certified^0.5", "optimisers.init_scales", "optimisers.growth.ds^5")
+    ),
     "variants_train": Cost(35, ("variants.seeds", "variants.m", "variants.transfer.inits^0.3")),
     "regime_train": Cost(10, ("theory.regime.seeds", "theory.regime.widths", "theory.regime.init_scales^0.5")),
     "regime_attack": Cost(10, ("theory.regime.seeds", "theory.regime.widths", "theory.regime.init_scales^0.5")),

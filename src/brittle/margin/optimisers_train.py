@@ -23,13 +23,12 @@ STAGE = "optimisers_train"
 def main(params: OptimisersParams) -> None:
     p = params.optimisers
     where = device.pick(params.device)
-    x, y = draws(p.d, p.m, p.seeds)
-    xs, ys = (torch.from_numpy(a).to(where) for a in (x, y))
     ln_target = p.log10_target * math.log(10)
     every = runs(p)
     tensors, rows, pace = {}, [], Pace()
     with resumable(STAGE) as checkpoints, bar(len(every), "training") as shown:
         for n, each in enumerate(every):
+            x, y = draws(each.d, each.m, p.seeds)
             checkpoint = checkpoints.of(x, y, p.seeds, each, ln_target, p.max_steps, where)
             saved = checkpoint.load(OptimiserState.names())
 
@@ -41,9 +40,9 @@ def main(params: OptimisersParams) -> None:
 
             try:
                 net, state = train(
-                    xs,
-                    ys,
-                    each.start(p.d, p.seeds).to(where),
+                    torch.from_numpy(x).to(where),
+                    torch.from_numpy(y).to(where),
+                    each.start(p.seeds).to(where),
                     optimiser=OPTIMISERS[each.rule],
                     loss="exponential",
                     ln_target=ln_target,
@@ -58,10 +57,7 @@ def main(params: OptimisersParams) -> None:
             tensors |= each.arrays(net)
             history = torch.stack([*state.history, state.ln_loss], dim=1)
             steps = (history > ln_target).sum(1).tolist()
-            rows += [
-                {"rule": each.rule, "depth": each.depth, "seed": seed, "steps": taken}
-                for seed, taken in zip(p.seeds, steps, strict=True)
-            ]
+            rows += [each.cell | {"seed": seed, "steps": taken} for seed, taken in zip(p.seeds, steps, strict=True)]
         store.save_tensors("models/optimisers.safetensors", tensors)
         store.save_table("plots/optimisers_steps.csv", pd.DataFrame(rows))
 

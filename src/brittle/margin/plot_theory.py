@@ -5,9 +5,11 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from brittle.drawing.style import BLUE, GREEN, GREY, ORANGE, shades
+from brittle.drawing.style import BLUE, GREEN, GREY, ORANGE, PURPLE, shades
+from brittle.probes.interval import interval
 
 
 def kkt(table: pd.DataFrame) -> Figure:
@@ -75,20 +77,49 @@ def law(table: pd.DataFrame) -> Figure:
 
 
 def optimisers(table: pd.DataFrame) -> Figure:
-    """c of every optimiser, at depth 2 and deeper, with the bracket of single samples at depth 2."""
+    """Every optimiser in one dimension, and how the radius of a single sample grows with d, at depth 2 and deeper."""
     depths = sorted(table["depth"].unique())
-    figure, axes = plt.subplots(1, len(depths), figsize=(4.4 * len(depths), 3.2), layout="constrained", squeeze=False)
-    root = np.sqrt(table["d"].iloc[0])
-    for ax, depth in zip(axes[0], depths, strict=True):
+    figure, axes = plt.subplots(2, len(depths), figsize=(4.4 * len(depths), 6), layout="constrained", squeeze=False)
+    top = 1.15 * (table["attacked"] / np.sqrt(table["d"])).max()
+    for (above, below), depth in zip(axes.T, depths, strict=True):
         each = table[table["depth"] == depth]
-        stats = each.groupby("rule", sort=False)[["c", "certified", "attacked"]].agg(["mean", "std"])
-        at = np.arange(len(stats))[::-1]
-        ax.barh(at, stats["c"]["mean"], xerr=stats["c"]["std"], color=BLUE, height=0.55, label="$z$ flips all")
-        if stats["certified"]["mean"].notna().all():
-            ax.plot(stats["certified"]["mean"], at, "|", color=ORANGE, markersize=13, markeredgewidth=2.2)
-            ax.plot([], [], color=ORANGE, label="a single sample (certified, median)")
-        ax.axvline(root, color="black", linestyle="--", linewidth=1.2, label="$\\sqrt{d}$")
-        ax.set_yticks(at, [rule.replace("_", " ") for rule in stats.index])
-        ax.set(title=f"Depth {depth}", xlabel="size of the perturbation, $\\ell_2$", xlim=(0, 1.08 * root))
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        _by_rule(above, each, f"Depth {depth}")
+        _by_dimension(below, each, top)
+    axes[0, 0].legend(loc="upper right", bbox_to_anchor=(0.92, 1), fontsize="small")
+    axes[1, 0].set(ylabel="attacked radius of the\nmedian sample, over $\\sqrt{d}$")
+    figure.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
+
+
+def _by_rule(ax: Axes, table: pd.DataFrame, title: str) -> None:
+    """c of every optimiser where most of them were run, with the radii of single samples."""
+    table = table[table["init_scale"] == table["init_scale"].max()]
+    d = table.groupby("d")["rule"].nunique().idxmax()
+    stats = table[table["d"] == d].groupby("rule", sort=False)[["c", "attacked"]].agg(["mean", "std"])
+    at = np.arange(len(stats))[::-1]
+    ax.barh(at, stats["c"]["mean"], xerr=stats["c"]["std"], color=GREY, height=0.55, label="$z$ flips all")
+    ax.plot(stats["attacked"]["mean"], at, "|", color="black", markersize=13, markeredgewidth=2.2, linestyle="none")
+    ax.plot([], [], color="black", linewidth=2.2, label="a single sample (median)")
+    ax.axvline(np.sqrt(d), color="black", linestyle="--", linewidth=1.2, label="$\\sqrt{d}$")
+    ax.set_yticks(at, [rule.replace("_", " ") for rule in stats.index])
+    ax.set(title=f"{title}, $d={d}$", xlabel="size of the perturbation, $\\ell_2$", xlim=(0, 1.08 * np.sqrt(d)))
+
+
+def _by_dimension(ax: Axes, table: pd.DataFrame, top: float) -> None:
+    """The attacked radius over √d where m = d, which would not fall if networks were robust; with 95 % intervals."""
+    table = table[table["m"] == table["d"]]
+    table = table.assign(ratio=table["attacked"] / np.sqrt(table["d"]))
+    grown = table.groupby("rule", sort=False)["d"].nunique()
+    scales = sorted(table["init_scale"].unique(), reverse=True)
+    for rule, colour in zip(grown.index[grown > 1], (BLUE, ORANGE, GREEN, PURPLE, GREY, "black"), strict=False):
+        for n, scale in enumerate(scales):
+            each = table[(table["rule"] == rule) & (table["init_scale"] == scale)].groupby("d")["ratio"]
+            line, shift = ("-", "--", ":")[n % 3], 0.985 * 1.03**n  # side by side, so that all intervals are seen
+            ds, (means, halves) = [*each.groups], zip(*map(interval, (values for _, values in each)), strict=True)
+            name = f"{rule.replace('_', ' ')}, initial weights × {scale:g}"
+            ax.errorbar(shift * np.array(ds), means, np.nan_to_num(halves), marker="o", markersize=4, capsize=2,
+                        color=colour, linestyle=line, label=name)  # fmt: skip
+    ds = sorted(table["d"].unique())
+    ax.set(xscale="log", xlabel="$d = m$", ylim=(0, top))
+    ax.set_xticks(ds, [f"{d}" for d in ds])
+    ax.minorticks_off()

@@ -14,7 +14,7 @@ PROOF = ["d", "m", "width", "init_scale", "seed", "kkt", "rhs", "tightness"]
 
 def main(params: FigureParams) -> None:
     style.use(params.figures.font_size)
-    columns = ["depth", "d", "c", "certified", "attacked"]
+    columns = ["depth", "d", "m", "init_scale", "c", "attacked"]
     figures = {
         "plots/kkt": plot_theory.kkt(store.load_table("plots/kkt.csv", ["log10_loss", "init_scale", "fixed", "free"])),
         "plots/certify": plot_theory.brackets(

@@ -4,9 +4,10 @@ A rule gives the direction of a step, a clock its length. `Fall` is the clock th
 that ln L falls by a given amount, to first order in the gradient that the rule uses. On the way to 1e-30 that gradient
 grows severalfold and ln L becomes a sharp maximum over the samples; steps of constant size that are fine at first make
 the samples' losses oscillate later. With falls below 1 no sample's share of the loss changes much in a step, at any
-time and for any rule. As the steps shrink, a rule without memory follows one path, steepest descent in its own norm,
-and the clock only sets the speed: halving the steps, or changing the clock, shows whether the network reached depends
-on the rule alone.
+time and for any rule. Small initial weights have so small a gradient that such a step would leap over all of the early
+path; so no step is longer than a tenth of ‖θ‖. As the steps shrink, a rule without memory follows one path, steepest
+descent in its own norm, and the clock only sets the speed: halving the steps, or changing the clock, shows whether the
+network reached depends on the rule alone.
 
 On homogeneous networks such a path ends at a KKT point of VYS's Problem (2) with ‖θ‖ in the rule's norm; momentum leads
 there too, at least where the network is smooth (Gronich & Vardi 2026, arXiv:2602.16340).
@@ -56,12 +57,14 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class Fall:
-    """A step that makes ln L fall by `size`, to first order in the gradient that the rule uses."""
+    """A step that makes ln L fall by `size`, to first order in the gradient that the rule uses, but not a long one."""
 
     size: float
+    stride: float = 0.1  # of ‖θ‖, at most
 
     def __call__(self, theta: Tensor, move: Move) -> Tensor:
-        return self.size / (move.seen * move.direction).sum(1, keepdim=True)
+        falls = self.size / (move.seen * move.direction).sum(1, keepdim=True)
+        return falls.minimum(Relative(self.stride)(theta, move))
 
 
 @dataclass(frozen=True)
