@@ -282,7 +282,7 @@ def test_one_claim_is_printed_alone(committed: Path) -> None:
 
 
 def test_the_scoreboard_counts_each_paper_and_shows_text_as_text() -> None:
-    claims = judged(PAPERS, Found(CONFIRM), NOTHING).head(18)  # 17 of VYS, three of them questions, and one of SB
+    claims = judged(PAPERS, Found(CONFIRM), NOTHING).head(20)  # 19 of VYS, five of them questions, and one of SB
     claims.loc[1:2, "verdict"] = "differs"
     claims.loc[3, "verdict"] = "not run"
     claims.loc[0, "says"] = "|x| <img> w_i *\n`y`"
