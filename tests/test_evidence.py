@@ -24,9 +24,9 @@ from brittle.tools.graph import stages
 from conftest import ENV, ROOT, Repo
 
 COMMAND = [sys.executable, "-m", "brittle.evidence"]
-# Three tables of seconds: two cells of a grid and one whole table.
+# Five tables of seconds: two cells each of a grid and of what is measured on its networks, and one whole table.
 PRESET = "sweep:\n  ds: [16, 20]\n  width: 50\nlsn:\n  ds: [8, 16]\n  units: 4\n  test: 100\n"
-MADE = ["lsn.csv", "sweep/16.csv", "sweep/20.csv"]
+MADE = ["lsn.csv", "sweep/16.csv", "sweep/20.csv", "title/16.csv", "title/20.csv"]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def _running_in(folder: Path) -> list[str]:
 def test_a_run_whose_time_is_up_says_so_and_goes_on_later(project: Repo, whole: Repo, tmp_path: Path) -> None:
     repo = project.copy(tmp_path / "brittle")
     out = repo.run(*COMMAND, "--hours", "0.0005")  # on a busy machine the first table may not even have begun
-    assert re.search(r"^the time is up; (the same command resumes here|3 tables are still missing)$", out, re.MULTILINE)
+    assert re.search(r"^the time is up; (the same command resumes here|5 tables are still missing)$", out, re.MULTILINE)
     repo.run(*COMMAND, "--hours", "1")
     assert kept(repo) == kept(whole)
     assert "nothing" in repo.run(*COMMAND, "--plan")
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_the_stage_too(project: Repo, tmp_path: Path) -> None:
     repo = project.copy(tmp_path / "brittle")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     run = subprocess.Popen([*COMMAND, "--hours", "1"], cwd=repo.path, env=ENV, **pipes)
-    assert run.stdout.readline().startswith("[1/3] ")
+    assert run.stdout.readline().startswith("[1/5] ")
     time.sleep(2)
     run.send_signal(signal.SIGINT)
     assert "stopped; run the same command again to resume" in run.communicate(timeout=100)[1]
@@ -197,9 +197,8 @@ def test_units_know_their_stages_and_what_the_preset_changes_for_them() -> None:
     assert cell.needs == ("params", "sweep_attack@400", "sweep_train@400")
     assert (cell.address, cell.table) == ("pipelines/margin/dvc.yaml:sweep_attack@400", "plots/sweep.csv")
     assert {"M6", "M7", "M16"} <= set(cell.claims)
-    title = units["plots/title/50.csv"]  # of the same networks, also where their grid is no evidence
+    title = units["plots/title/50.csv"]  # of the same networks
     assert (title.needs, title.claims) == (("params", "sweep_train@50", "title_attack@50"), ("M17",))
-    assert "plots/sweep/50.csv" not in units
     slabs = units["plots/slabs_networks.csv"]
     assert {name for name in slabs.needs if "gru" in name} == {"slabs_train@gru-100-10-1", "slabs_train@gru-100-10-2"}
     assert "slabs.models" in slabs.params
@@ -215,7 +214,8 @@ def test_every_cost_is_of_a_stage_and_grows_with_parameters_that_are_there() -> 
     for name, cost in COSTS.items():
         cell = "@1" if stages()[name].axis else ""
         assert seconds(f"{name}{cell}", values, values) == pytest.approx(cost.seconds)
-    whole = values | {"sweep.ds": list(range(100, 1001, 100)), "sweep.width_ds": list(range(100, 1001, 100))}
+    hundreds = list(range(100, 1001, 100))
+    whole = values | {"sweep.ds": hundreds, "sweep.width_ds": hundreds, "sweep.seeds": [0, 1, 2, 3, 4]}
     grid = [f"sweep_train@{d}" for d in whole["sweep.ds"]]
     grid += [f"widths_train@{width}" for width in (100, 500, 1000, 2000, 4000, 8000)]
     assert sum(seconds(name, values, whole) for name in grid) == pytest.approx(GRID, rel=0.01)
@@ -266,4 +266,4 @@ def test_a_table_says_which_modules_have_changed_since(whole: Repo) -> None:
     assert changed_since("HEAD", "no_such_stage") == ["no_such_stage (a stage that is no more)"]
     out = whole.run(*COMMAND)
     assert re.search(r"^sweep/20 +\d{4}-\d\d-\d\d +[\d.]+ h +\w{9} ", out, re.MULTILINE)
-    assert "3 of the 3 tables that presets/evidence.yaml asks for are there" in out
+    assert "5 of the 5 tables that presets/evidence.yaml asks for are there" in out

@@ -269,7 +269,7 @@ def test_the_definition_can_be_read() -> None:
 def test_lock_files_are_short_and_know_no_stage_that_does_not_exist() -> None:
     for file in files():
         text = file.with_name("dvc.lock").read_text()
-        assert len(text.splitlines()) <= 2500, file
+        assert len(text.splitlines()) <= 2600, file
         here = [stage for stage in STAGES.values() if stage.file == file]
         cells = {f"{each.name}@{cell}" if each.axis else each.name for each in here for cell in each.cells(VALUES)}
         assert set(YAML(typ="safe", pure=True).load(text)["stages"]) == cells, file
