@@ -57,8 +57,9 @@ MISSING: list[tuple[str, Change, str]] = [  # what is then needed
     ("M5", without(log10_loss=-10000), "the loss 1e-10000"),
     ("M6", without(alpha=1.5), "α = 1.5, two values of d"),
     ("M6", lambda t: t[t["d"] == 100], "α = 0.5, two values of d"),
-    ("M7", without(alpha=0.5), "α = 0.5"),
-    ("M7", without(alpha=1.2), "α = 1.2"),
+    ("M7", without(alpha=0.5), "α = 0.5, d ≥ 100"),
+    ("M7", lambda t: t[t["d"] < 100], "α = 1.2, d ≥ 100"),
+    ("M7", without(alpha=1.2), "α = 1.2, d ≥ 100"),
     ("M8", without(width=8000), "a second width"),
     ("M9", without(loss="logistic"), "logistic loss"),
     ("M9", without(world="gaussian", norm=10.0), "Gaussian data of norm √d"),
@@ -270,3 +271,10 @@ def test_tables_of_one_initial_scale_and_one_dimension_still_count() -> None:
         cells = [f"two values of d at depth {depth}", "d = 400", "initial weights × 0.01", "5 seeds"]
         assert finding.lacks == cells
         assert "initial weights × 1: gd 0.24 (0.96), normalised_gd 0.24 (0.96), muon 0.48 (0.96)" in finding.measured
+
+
+def test_dimensions_below_the_papers_are_told_and_not_judged_by_m7() -> None:
+    small = lambda t: pd.concat([t, t[t["d"] == 100].assign(d=50, on_margin=0.9)])  # noqa: E731
+    finding = found("M7", CONFIRM, small)
+    assert finding.verdict == "reproduced"
+    assert "below d = 100, not judged, 90 %" in finding.measured
