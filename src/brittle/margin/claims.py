@@ -141,10 +141,9 @@ def m7(tables: Tables) -> Finding:
     least = f"{100 * worst['on_margin']:.4g} % at least (α = {worst['alpha']:g}, d = {worst['d']:g})"
     words, lacks = by_mini_batches(tables, "on_margin", "share")
     measured = f"α = 0.5: {100 * few['on_margin'].min():.4g} % at least; otherwise {least}{words}"
-    if len(small := every_d[every_d["d"] < DS[0]]):
-        measured += (
-            f"; below d = {DS[0]}, not judged, {100 * small.groupby(['alpha', 'd'])['on_margin'].mean().min():.4g} %"
-        )
+    small = every_d[every_d["d"] < DS[0]].groupby(["alpha", "d"])["on_margin"].mean()
+    if len(small):
+        measured += f"; below d = {DS[0]}, not judged, {100 * small.min():.4g} % at least"
     lacks = [*absent(t, "alpha", ALPHAS, "α"), *lacks]
     return Finding(float(worst["on_margin"]), measured, _grid(t), checks, needs=needs, lacks=lacks)
 
