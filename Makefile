@@ -39,11 +39,12 @@ $(TESTING): $(INSTALLED) requirements-test.lock
 repro: env  ## run whatever is out of date, on every core (or WORKERS), and say what to look at
 	@code=0; python -m brittle.scale $(if $(WORKERS),--workers $(WORKERS)) $(ARGS) || code=$$?; \
 	if [ $$code -gt 1 ]; then echo "the run has not ended; make repro resumes it" >&2; exit $$code; fi; \
-	if [ $$code = 1 ]; then dvc repro --quiet --single-item claims report; python -m brittle.claims; python -m brittle.tools.missing; fi
+	if [ $$code = 1 ]; then dvc repro --quiet --single-item claims report; python -m brittle.tools.missing; fi
 	@# (A stage that cannot run, say because no source has the pictures, stops what depends on it; claims are judged all the same.)
-	@python -m brittle.claims
+	@python -m brittle.claims --count
 	@echo
 	@echo "Open  plots/report.html    every claim, every figure, the leaderboard of remedies: one page, no network needed"
+	@echo "Or    source .venv/bin/activate && python -m brittle.claims     every claim with its verdict; with M6, that one in full"
 	@echo "Then  source .venv/bin/activate && dvc exp run -S d=500 && dvc metrics diff"
 
 headline: env  ## run the headline experiment alone: plots/margin_flipped.png, within a minute

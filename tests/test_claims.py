@@ -200,8 +200,33 @@ def test_the_committed_verdicts_are_what_the_rules_say_of_the_committed_tables(c
             assert kept == pytest.approx(value, rel=1e-4) if math.isfinite(value) else kept is None
 
 
-def test_the_command_prints_every_claim_with_what_it_rests_on(committed: Path) -> None:
+def test_the_command_prints_every_claim_with_its_verdicts_and_their_scale(committed: Path) -> None:
     command = [sys.executable, "-m", "brittle.claims"]
+    env = ENV | {"COLUMNS": "100"}
+    out = subprocess.run(command, cwd=committed, env=env, capture_output=True, text=True, check=True).stdout
+    *blocks, counts = re.split(r"^(?=[A-Z]\d+[ab]? )|\n\n", out.strip(), flags=re.MULTILINE)[1:]
+    table = pd.read_csv(committed / "plots/claims.csv", keep_default_na=False)
+    for claim, block in zip(table.to_dict("records"), blocks, strict=True):
+        first, run, evidence, *apart = block.splitlines()
+        assert first.split(maxsplit=1)[0] == claim["id"]
+        assert first.removeprefix(f"{claim['id']:5}") == f"{claim['verdict']:16} {claim['says']}"
+        assert run.startswith(f"     this run  {claim['run_verdict']}")
+        assert evidence.startswith(f"     evidence  {claim['evidence_verdict']}")
+        assert apart == ["     !         the two scales disagree"] * disagree(
+            claim["run_verdict"], claim["evidence_verdict"]
+        )
+        assert all(
+            line.endswith((" …", claim[f"{name}_scale"])) for name, line in (("run", run), ("evidence", evidence))
+        )
+        assert max(len(run), len(evidence)) <= 100
+    command.append("--count")
+    assert (
+        subprocess.run(command, cwd=committed, env=env, capture_output=True, text=True).stdout.strip() == counts.strip()
+    )
+
+
+def test_the_command_prints_a_claim_in_full_with_what_it_rests_on(committed: Path) -> None:
+    command = [sys.executable, "-m", "brittle.claims", *CLAIMS]
     out = subprocess.run(command, cwd=committed, env=ENV, capture_output=True, text=True, check=True).stdout
     parts = re.split(r"^(?=[MSPX]\d+[ab]? )", out, flags=re.MULTILINE)
     blocks = {part.split()[0]: " ".join(part.split()) for part in parts if part.strip()}

@@ -1,8 +1,9 @@
 """Every claim with its verdict on this run and on the evidence, its number and what it rests on.
 
-python -m brittle.claims              # all of them
-python -m brittle.claims M6 S12a      # only these, in full
+python -m brittle.claims              # all of them, each with its verdict and scale on either set of tables
+python -m brittle.claims M6 S12a      # these in full: numbers, the paper's words, the rule, the tables
 python -m brittle.claims M6 --why     # with every number that the rule compares, and the rows that decided
+python -m brittle.claims --count      # how many have which verdict
 python -m brittle.claims --write      # the counts into README.md, the whole table into docs/claims.md
 """
 
@@ -26,6 +27,7 @@ NUMBERS = ["question", "value", "distance"]
 TEXT = ["id", "verdict", "by", "says", "paper", "premise", "rule", "source", "rests_on"]
 TEXT += [f"{name}_{key}" for name in SETS for key in ("verdict", "measured", "decided_by", "missing", "scale")]
 CALLED = {"run": "this run", "evidence": "evidence"}
+APART = "the two scales disagree"
 ROWS = 8  # of a table, at most
 
 
@@ -33,6 +35,19 @@ def load() -> pd.DataFrame:
     """plots/claims.csv, with empty text where there is none."""
     claims = store.load_table("plots/claims.csv", NUMBERS, text=TEXT)
     return claims.assign(**{column: claims[column].fillna("") for column in TEXT})
+
+
+def listed(claims: pd.DataFrame, width: int) -> str:
+    """The verdict that counts of every claim, and below it the verdict on each set of tables with its scale."""
+    lines = []
+    for claim in claims.to_dict("records"):
+        lines.append(f"{claim['id']:5}{claim['verdict']:16} {claim['says']}")
+        for name in SETS:
+            words = f"{claim[f'{name}_verdict']}; {claim[f'{name}_scale']}".removesuffix("; ")
+            lines.append(_lead(CALLED[name]) + textwrap.shorten(words, max(40, width - 15), placeholder=" …"))
+        if disagree(claim["run_verdict"], claim["evidence_verdict"]):
+            lines.append(f"{_lead('!')}{APART}")
+    return "\n".join([*lines, "", summary(claims)])
 
 
 def shown(claims: pd.DataFrame, width: int) -> str:
@@ -43,14 +58,17 @@ def shown(claims: pd.DataFrame, width: int) -> str:
         lines.append(f"{claim['id']:5}{claim['verdict']:16} {claim['says']}  ({claim['source']}; {by})")
         parts = [part for name in SETS for part in _scale(claim, name)]
         if disagree(claim["run_verdict"], claim["evidence_verdict"]):
-            parts.append(("!", "the two scales disagree"))
+            parts.append(("!", APART))
         parts += [("paper", claim["paper"]), ("premise", claim["premise"]), ("rule", claim["rule"])]
         for name, words in (*parts, ("rests on", claim["rests_on"])):
             if words:
-                lead = f"{'':5}{name:9} "
-                indents = {"initial_indent": lead, "subsequent_indent": " " * len(lead)}
+                indents = {"initial_indent": _lead(name), "subsequent_indent": _lead("")}
                 lines += textwrap.wrap(words, max(40, width), break_on_hyphens=False, **indents)
     return "\n".join([*lines, "", summary(claims)])
+
+
+def _lead(name: str) -> str:
+    return f"{'':5}{name:9} "
 
 
 def _scale(claim: dict, name: str) -> list[tuple[str, str]]:
@@ -112,18 +130,25 @@ def main(words: list[str]) -> None:
         store.save_bytes("README.md", scoreboard.with_counts(readme, claims).encode())
         store.save_bytes("docs/claims.md", scoreboard.page(claims).encode())
         return
+    if words == ["--count"]:
+        print(summary(claims))
+        return
     asked = [word for word in words if word != "--why"]
     unknown = [word for word in asked if word not in set(claims["id"])]
     if unknown:
         known = f"{claims['id'].iloc[0]} … {claims['id'].iloc[-1]}"
-        raise BadInput(f"{unknown[0]}: is not a claim; give some of {known} (also with --why), --write, or nothing")
+        raise BadInput(
+            f"{unknown[0]}: is not a claim; give some of {known} (also with --why), --count, --write, or nothing"
+        )
     if "--why" in words and not asked:
         raise BadInput("--why: say of which claims, for example M6 --why")
     width = min(120, shutil.get_terminal_size().columns)
     if "--why" in words:
         print("\n\n".join(why(id, width) for id in asked))
+    elif asked:
+        print(shown(claims[claims["id"].isin(asked)], width))
     else:
-        print(shown(claims[claims["id"].isin(asked)] if asked else claims, width))
+        print(listed(claims, width))
 
 
 if __name__ == "__main__":
