@@ -38,7 +38,7 @@ from brittle.train.state import NotReached
 from brittle.worlds import sphere
 from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
 from command import Command
-from gpu_counts import GPUS, Counted, count, trials
+from gpu_counts import GPUS, Counted, count
 from pretend_cuda import COMPILER
 
 
@@ -65,17 +65,13 @@ def by_flow(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
         drawn = [sphere.sample(size.m, size.m, rng(seed, "benchmark data")) for seed in range(nets)]
         x, y = (torch.from_numpy(np.stack(part)).float().to("cuda") for part in zip(*drawn, strict=True))
         net = initial(size.m, size.width, 1.0, [rng(seed, "benchmark init") for seed in range(nets)])
-        trials.clear()
         with contextlib.suppress(NotReached):  # expected: only the first steps are counted
             train(x, y, net.to(torch.device("cuda")), loss="exponential", ln_target=-1e9, max_steps=n, **how)
-
-    def search(along: Callable[[torch.Tensor], flow.Trial], *rest: object) -> tuple[torch.Tensor, torch.Tensor, object]:
-        return flow.BACKTRACKING(lambda t: trials.update(tried=1) or along(t), *rest)
 
     for nets in (1, size.nets):
         yield (
             f"flow, networks: {nets}",
-            lambda n, nets=nets: margin(flow.train, nets, n, momentum=0.7, search=search),
+            lambda n, nets=nets: margin(flow.train, nets, n, momentum=0.7, search=flow.BACKTRACKING),
             size.steps,
         )
     slow = {"batch": 5000, "lr": 1e-5, "growth": 1.1, "every": 100}
@@ -134,7 +130,6 @@ def by_pictures(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
     yield "the strongest attack, a step", attack_them, 4
 
 
-# Waits a step; for flow a trial of its search, because another trial costs more than to see whether it is needed.
 GRAPHS = ("flow", "sgd", "purify")  # the loops that CUDA graphs can record
 BARS = {"flow": 1, "protocol": 1, "purify": 1, "sgd": 0, "AlexNet": 0, "the strongest attack": 0}
 
@@ -155,8 +150,7 @@ def main(size: Size) -> None:
                 line("  with graphs", recorded := count(run, steps, with_graphs=True))
                 bar(f"{name}: launches with graphs", recorded.launches / found.launches, at_most=1)
             most = next(most for begin, most in BARS.items() if name.startswith(begin))
-            each, often = ("trial", found.trials) if name.startswith("flow") else ("step", 1)
-            bar(f"{name}: waits for the device a {each}", found.waits / often, at_most=most, unit="")
+            bar(f"{name}: waits for the device a step", found.waits, at_most=most, unit="")
             assert math.isfinite(found.launches)
 
 

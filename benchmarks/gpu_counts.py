@@ -38,7 +38,6 @@ class Counted:
 
     launches: float
     waits: float
-    trials: float  # of step sizes, by flow
     kernels: list[tuple[float, float]]  # bytes and operations of every operator of the counted steps
     steps: int
 
@@ -60,9 +59,6 @@ class Counted:
         return replace(self, kernels=lines)
 
 
-trials: Counter[str] = Counter()  # of step sizes, by the flow that ran last
-
-
 def count(run: Callable[[int], None], steps: int, with_graphs: bool = False) -> Counted:
     """Count what the second half of 2 · steps steps asks for: all of them, less the first half."""
     found = []
@@ -71,7 +67,7 @@ def count(run: Callable[[int], None], steps: int, with_graphs: bool = False) -> 
             counting.kernels = []
             device.pick("cuda")
             run(n)
-        found.append((counting.launches.total(), counting.waits.total(), trials.total(), counting.kernels))
+        found.append((counting.launches.total(), counting.waits.total(), counting.kernels))
     device.pick("cpu")
     (*few, first), (*many, kernels) = found
     each = [(late - early) / steps for early, late in zip(few, many, strict=True)]

@@ -50,6 +50,7 @@ from brittle.sparse import schedules
 from brittle.sparse.world import draw_world
 from brittle.train import flow, image_sgd, purify, sgd
 from brittle.train.image_sgd import ImagePlan
+from brittle.train.passes import FEW
 from brittle.train.search import Armijo
 from brittle.train.state import NotReached
 from brittle.worlds.sparse_coding import SparseCoding
@@ -88,10 +89,13 @@ class Work:
 # --- VYS: full batches, by flow
 
 
-def flowing(d: int, m: int, nets: int, momentum: float, width: int, n: int) -> None:
+def flowing(cell: grid.Cell, nets: int, width: int, n: int) -> None:
+    d, m = cell.d, cell.m
     x, y = torch.randn(nets, m, d).to(CUDA), torch.ones(nets, m).to(CUDA)
     net = initial(d, width, 1.0, [rng(seed, "benchmark init") for seed in range(nets)]).to(CUDA)
-    how = {"loss": "exponential", "ln_target": -1e9, "momentum": momentum, "search": ONE_TRIAL}
+    few = cell.width >= flow.NARROW and nets * m * cell.width <= FEW
+    search = ONE_TRIAL if few else replace(ONE_TRIAL, glances=0)
+    how = {"loss": "exponential", "ln_target": -1e9, "momentum": cell.momentum, "search": search}
     with contextlib.suppress(NotReached):  # expected: only the first steps are counted
         flow.train(x, y, net, max_steps=n, **how)
 
@@ -105,7 +109,7 @@ def margin(p: Schema, small: grid.Small) -> Iterator[Work]:
         seeds = nets.get(cell, len(p.sweep.seeds))
         together = min(seeds, max(1, TOGETHER // (cell.m * cell.width)))
         times = every.count(cell) * -(-seeds // together)
-        yield Work(steps * times, partial(flowing, cell.d, cell.m, together, cell.momentum), cell.width, (8, 16))
+        yield Work(steps * times, partial(flowing, cell, together), cell.width, (8, 16))
 
 
 # --- SB's slabs: mini-batches, many networks side by side

@@ -7,6 +7,7 @@
 The three trainings take turns, an epoch each, so that other load on the machine slows all of them; times are medians
 over the turns. Each uses one thread or all, whichever is faster in a trial: on a busy machine threads wait for one
 another, especially in small products, and a baseline slowed in this way would make the others look too good.
+With them goes what bounds them: the products of matrices of an update, and nothing else.
 """
 
 from __future__ import annotations
@@ -90,6 +91,20 @@ def side_by_side(x: Tensor, y: Tensor, seeds: int) -> Iterator[Scores]:
         yield lambda points, theta=state.theta[:1]: net(theta, points[None])[0]
 
 
+def products(x: Tensor, y: Tensor, seeds: int) -> Iterator[None]:
+    """The products of matrices in the updates of so many networks, forwards and backwards, in memory that is kept."""
+    w1, w2, v = (torch.randn(seeds, *shape) for shape in ((WIDTH, D), (WIDTH, WIDTH), (1, WIDTH)))
+    h1, h2, back = (torch.randn(seeds, WIDTH, BATCH) for _ in range(3))
+    f, g1, g2, g3 = (torch.empty_like(like) for like in (h1[:, :1], w1, w2, v))
+    rows = torch.randn(seeds, BATCH, D)
+    pairs = [(w1, rows.mT, h1), (w2, h1, h2), (v, h2, f), (f, h2.mT, g3), (back, h1.mT, g2), (w2.mT, back, h2)]
+    while True:
+        for _ in range(len(x) // BATCH):
+            for a, b, out in [*pairs, (back, rows, g1)]:
+                torch.bmm(a, b, out=out)
+        yield
+
+
 def one_coordinate_at_a_time(n: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The baseline: shuffle all rows, fill a coordinate slab by slab, shuffle again; LMS-5 by its definition."""
     gamma, b, k = 0.1, 1.0, 5
@@ -121,7 +136,7 @@ def seconds(what: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def suited(start: Callable[[Tensor, Tensor], Iterator[Scores]], x: Tensor, y: Tensor) -> int:
+def suited(start: Callable[[Tensor, Tensor], Iterator[Scores | None]], x: Tensor, y: Tensor) -> int:
     """The faster number of threads, one or all, in a trial of a few short epochs each."""
     times = {}
     for threads in (1, os.cpu_count() or 1):
@@ -137,7 +152,7 @@ class Run:
     name: str
     networks: int
     threads: int
-    turns: Iterator[Scores]
+    turns: Iterator[Scores | None]
     times: list[float] = field(default_factory=list)
     f: Scores | None = None
 
@@ -162,6 +177,8 @@ def compare_training(size: Size) -> None:
         ("textbook script (baseline)", 1, textbook),
         ("sgd, one network", 1, lambda x, y: side_by_side(x, y, 1)),
         (f"sgd, {seeds} side by side", seeds, lambda x, y: side_by_side(x, y, seeds)),
+        ("products of one", 1, lambda x, y: products(x, y, 1)),
+        (f"products of {seeds} side by side", seeds, lambda x, y: products(x, y, seeds)),
     )
     runs = [Run(name, networks, suited(start, x, y), start(x, y)) for name, networks, start in starts]
     for _ in range(epochs):
@@ -171,12 +188,16 @@ def compare_training(size: Size) -> None:
     print(f"\nTraining: ({WIDTH}, {DEPTH})-FCN on LMS-5, d = {D}, n = {size.n:,}, {updates}")
     print(f"  {'a network':<28}{'time':>10}{'updates/s':>12}{'threads':>9}{'faster':>10}   AUC: all, S-, Sᶜ-randomised")
     for run in runs:
-        found = randomised(run.f, test, truth, torch.from_numpy(q[:1]), rng(0, "donors"), 2, ("s", "rest"))
-        auc = ", ".join(f"{found[version].mean.auc_roc:.3f}" for version in ("standard", "s", "rest"))
+        auc = ""
+        if run.f:
+            found = randomised(run.f, test, truth, torch.from_numpy(q[:1]), rng(0, "donors"), 2, ("s", "rest"))
+            auc = ", ".join(f"{found[version].mean.auc_roc:.3f}" for version in ("standard", "s", "rest"))
         pace, gain = size.epoch / run.each, runs[0].each / run.each
         print(f"  {run.name:<28}{epochs * run.each:>8.2f} s{pace:>12,.0f}{run.threads:>9}{gain:>8.1f} ×   {auc}")
     bar("one network, faster than the baseline", runs[0].each / runs[1].each, at_least=8)
     bar(f"each of {seeds} side by side, faster than the baseline", runs[0].each / runs[2].each, at_least=12)
+    bar("the products of one network alone, faster than the baseline", runs[0].each / runs[3].each)
+    bar(f"the products of each of {seeds} alone, faster than the baseline", runs[0].each / runs[4].each)
 
 
 def compare_data(size: Size) -> None:

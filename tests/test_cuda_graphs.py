@@ -38,10 +38,10 @@ def switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- The same networks with graphs as without
 
 
-def by_flow(nets: int, loss: str) -> list[Tensor]:
+def by_flow(nets: int, loss: str, width: int = 20) -> list[Tensor]:
     drawn = [sphere.sample(12, 12, rng(seed, "graph data")) for seed in range(nets)]
     x, y = (torch.from_numpy(np.stack(part)).float().to(CUDA) for part in zip(*drawn, strict=True))
-    net = initial(12, 20, 1.0, [rng(seed, "graph init") for seed in range(nets)]).to(CUDA)
+    net = initial(12, width, 1.0, [rng(seed, "graph init") for seed in range(nets)]).to(CUDA)
     trained, state = flow.train(x, y, net, loss=loss, ln_target=-7.0, momentum=0.7, max_steps=1000)
     return [trained.w, trained.b, trained.v, *state.history]
 
@@ -69,6 +69,7 @@ FCN = Fcn(8, 6, 2)
 LOOPS: dict[str, Callable[[], list[Tensor]]] = {
     "flow, one network": lambda: by_flow(1, "exponential"),
     "flow, three networks": lambda: by_flow(3, "logistic"),
+    "flow, wide networks": lambda: by_flow(3, "exponential", flow.NARROW),
     "sgd": lambda: by_sgd(FCN),
     "sgd, where a network finishes": lambda: by_sgd(FCN, target=0.4),
     "sgd, rmsprop": lambda: by_sgd(FCN, optimiser="rmsprop"),

@@ -21,12 +21,16 @@ from brittle.core import device as devices
 from brittle.core import store
 from brittle.core.errors import BadInput
 from brittle.core.params import load
+from brittle.core.rng import rng
 from brittle.nets.symmetric import Symmetric
+from brittle.nets.two_layer import initial
 from brittle.nets.weights import flat
 from brittle.tools.graph import Stage, stages
 from brittle.tools.observe import few_pictures, write_plugins, write_tiny
-from brittle.train import image_sgd, purify
+from brittle.train import flow, image_sgd, purify
 from brittle.train.image_sgd import ImagePlan
+from brittle.train.passes import Passes
+from brittle.worlds import sphere
 from pretend_cuda import COMPILER, Device, pretended
 from tiny import set_params
 
@@ -265,6 +269,25 @@ def test_samples_drawn_ahead_are_the_same_in_the_same_order() -> None:
     next(one_more)
     one_more.close()
     assert max(drawn) <= 11  # at most one ahead of what is used
+
+
+def test_flow_waits_once_a_step_and_finds_the_networks_of_the_cpu() -> None:
+    drawn = [sphere.sample(30, 30, rng(seed, "gpu data")) for seed in range(4)]
+    x, y = (torch.from_numpy(np.stack(part)).float() for part in zip(*drawn, strict=True))
+    net, trials = initial(30, 200, 1.0, [rng(seed, "gpu init") for seed in range(4)]), []
+    how = {"loss": "exponential", "ln_target": -20.0, "momentum": 0.7, "max_steps": 1000}
+    move = Passes.move
+    with mock.patch.object(Passes, "move", lambda *given: trials.append(1) or move(*given)):
+        here, _ = flow.train(x, y, net, **how)
+    with gpu() as counting:
+        device = torch.device("cuda")
+        there, state = flow.train(x.to(device), y.to(device), net.to(device), **how)
+        steps = len(state.history)
+        if counting:
+            assert counting.waits.total() <= steps + 1  # the one before the first
+            assert len(trials) > 1.3 * steps  # on the CPU
+            for ours, theirs in zip(vars(there).values(), vars(here).values(), strict=True):
+                assert torch.equal(ours.cpu(), theirs)
 
 
 # --- Bugs that only a device would have shown

@@ -162,6 +162,33 @@ def test_blocks_of_any_size_give_the_same_network(block: int, d: int, monkeypatc
         torch.testing.assert_close(getattr(cut, name), getattr(whole, name), rtol=1e-7, atol=1e-9)
 
 
+def test_a_glance_saves_trials_and_changes_no_step() -> None:
+    """Parabolas that turn upwards ever sooner: the search for the lowest of them ends after n halvings."""
+    halvings = torch.tensor([0, 0, 1, 2, 3, 5, 9])
+    ln_loss, slope, t = torch.full((7,), -3.0), torch.full((7,), 0.5), torch.full((7,), 0.9)
+    curvature = 0.3 * 2.0**halvings  # half of the promise is kept up to t = 0.25 / curvature = 0.833 · 2^-n
+    tried: list[Tensor] = []
+
+    def there(t: Tensor) -> Tensor:
+        return ln_loss - slope * t + curvature * t * t
+
+    def along(t: Tensor) -> flow.Trial:
+        tried.append(t)
+        return flow.Trial(t, t, there(t))
+
+    search = Armijo(little=0.0, most=20)
+    begun = {"glance": search.begin(ln_loss, slope, t, there), "none": search.begin(ln_loss, slope, t)}
+    found = {}
+    for how, begin in begun.items():
+        tried.clear()
+        step, next_t, _ = search(along, ln_loss, slope, begin)
+        found[how] = step, next_t, len(tried)
+    assert torch.equal(found["glance"][0], found["none"][0])
+    assert torch.equal(found["glance"][1], found["none"][1])
+    assert found["none"][0].tolist() == pytest.approx((0.45 * 2.0**-halvings).tolist())
+    assert (found["glance"][2], found["none"][2]) == (6, 11)
+
+
 def test_a_restored_state_goes_on_to_the_same_bytes_and_leaves_what_was_saved() -> None:
     x, y, net = problem(10, 12, 40, range(2), torch.float32)
     how = {"loss": "exponential", "ln_target": ln10(-10), "momentum": 0.7, "max_steps": 10_000}

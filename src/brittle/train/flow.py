@@ -63,7 +63,9 @@ class Momentum:
 
 
 class Judge:
-    """What a step decides, read in one go together with whether its search has ended: a GPU is waited for once a trial.
+    """What a step decides, read in one go together with whether its search has ended.
+
+    A GPU is waited for here, once a trial; having glanced at several steps, a search nearly always needs but one.
 
     Where momentum made the loss rise, or no step was found, the network stays where it was and restarts momentum.
     """
@@ -74,8 +76,8 @@ class Judge:
     lost: bool  # no step descends, even without momentum
     seen: list[bool]  # `standing` after the step
 
-    def __init__(self, before: Tensor, active: Tensor, beta: Tensor, ln_target: float) -> None:
-        self.before, self.active, self.moves, self.ln_target = before, active, beta > 0, ln_target
+    def __init__(self, before: Tensor, active: Tensor, moves: Tensor, ln_target: float) -> None:
+        self.before, self.active, self.moves, self.ln_target = before, active, moves, ln_target
 
     def __call__(self, enough: Tensor, t: Tensor, found: Trial) -> bool:
         stuck = self.active & (t == 0)
@@ -89,7 +91,7 @@ class Judge:
 
 BACKTRACKING: Search[Trial] = Armijo()
 NARROW = 200  # neurons
-CAREFUL: Search[Trial] = Armijo(bold=0.03, bolder=0.001)
+CAREFUL: Search[Trial] = Armijo(bold=0.03, bolder=0.001, glances=0)  # so short a step is hardly ever too long
 
 
 def manner(width: int, momentum: float) -> tuple[Momentum, Search[Trial]]:
@@ -127,10 +129,10 @@ def train(
     def ln_at(output: Tensor) -> Tensor:
         return ln_loss_alone(y * output, loss)
 
-    def gradient(a_last: Tensor, a: Tensor, v_last: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, ...]:
+    def gradient(a_last: Tensor, a: Tensor, v_last: Tensor, v: Tensor, reach: Tensor) -> tuple[Tensor, ...]:
         """Look ahead, written over a_last: v, ln L, -∇ ln L (its part da is in `passes`) and its slope there."""
-        v = torch.lerp(v_last, v, 1 + beta[:, None])
-        output = passes.look_ahead(a_last, a, beta[:, None, None], v)
+        v = torch.lerp(v_last, v, reach[:, None])
+        output = passes.look_ahead(a_last, a, reach[:, None, None], v)
         ln, pull = ln_loss(y * output, loss)  # e_i = -∂ ln L/∂N(x_i) = y_i · pull_i
         dv = passes.pull(a_last, v, pull.mul_(y))
         dtheta, squared = space.direction(passes.g, passes.da)
@@ -140,8 +142,17 @@ def train(
         v = torch.addcmul(v, dv, t[:, None])
         return Trial(t, v, ln_at(passes.move(a, there, t[:, None, None], v)))
 
+    def begin(a: Tensor, v: Tensor, dv: Tensor, ln: Tensor, slope: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
+        """The first steps to try; on a GPU, having glanced at some."""
+
+        def glance(t: Tensor) -> Tensor:
+            return ln_at(passes.glance(a, t[..., None, None], torch.addcmul(v, dv, t[..., None])))
+
+        return search.begin(ln, slope, t, glance if passes.glances else None)
+
     # Preactivations stay where they are: a few places of memory that take turns.
     gradient, trial = (captured(function, x.device, still=2) for function in (gradient, trial))
+    begin = captured(begin, x.device, still=1)
 
     if not len(state.history):
         state.ln_loss = ln_at(passes.output(state.a, state.v))
@@ -152,19 +163,19 @@ def train(
         if active is None:
             return space.network(state.theta, state.v), state
 
-        beta = look_ahead.weight(state.age) * active
-        v, ln, dtheta, dv, slope = gradient(state.a_last, state.a, state.v_last, state.v, beta)
-        judge = Judge(state.ln_loss, active, beta, ln_target)
-        _, next_t, found = search(partial(trial, state.a_last, passes.spare, v, dv), ln, slope, state.t * active, judge)
+        reach = 1 + look_ahead.weight(state.age) * active
+        v, ln, dtheta, dv, slope = gradient(state.a_last, state.a, state.v_last, state.v, reach)
+        judge = Judge(state.ln_loss, active, reach > 1, ln_target)
+        first = begin(state.a_last, v, dv, ln, slope, state.t * active)
+        _, next_t, found = search(partial(trial, state.a_last, passes.spare, v, dv), ln, slope, first, judge)
         if judge.lost:
             raise NotReached(f"ln loss {state.ln_loss.max():.4g}, where no step descends, target {ln_target:.4g}")
 
         state.history.append(state.ln_loss)
-        _arrive(state, passes, dtheta, beta, found)
-        state.ln_loss, seen = judge.ln_loss, judge.seen
+        _arrive(state, passes, dtheta, reach, found)
+        state.ln_loss, state.age, seen = judge.ln_loss, state.age + 1, judge.seen
         if judge.some_back:
             _go_back(state, judge.back)
-        state.age = (state.age + 1) * ~judge.back
         state.t = torch.where(active, next_t, state.t)
         if len(state.history) % REFRESH == 0:
             fresh = space.preactivations(state.theta)
@@ -174,19 +185,20 @@ def train(
             state.ln_loss = ln_at(passes.output(state.a, state.v))
 
 
-def _arrive(state: FlowState, passes: Passes, dtheta: Tensor, beta: Tensor, found: Trial) -> None:
+def _arrive(state: FlowState, passes: Passes, dtheta: Tensor, reach: Tensor, found: Trial) -> None:
     """Move to where the search has led. The memory of where the networks looked ahead is for the next trial."""
-    theta = state.theta_last.lerp_(state.theta, 1 + beta[:, None, None]).addcmul_(dtheta, found.t[:, None, None])
+    theta = state.theta_last.lerp_(state.theta, reach[:, None, None]).addcmul_(dtheta, found.t[:, None, None])
     state.theta, state.theta_last = theta, state.theta
     passes.spare, state.a, state.a_last = state.a_last, passes.spare, state.a
     state.v, state.v_last = found.v, state.v
 
 
 def _go_back(state: FlowState, back: Tensor) -> None:
-    """Return these networks to where they were before the step."""  # (s,) bool
+    """Return these networks to where they were before the step, without momentum."""  # (s,) bool
     state.theta = torch.where(back[:, None, None], state.theta_last, state.theta)
     state.a.copy_(torch.where(back[:, None, None], state.a_last, state.a))
     state.v = torch.where(back[:, None], state.v_last, state.v)
+    state.age = state.age * ~back
 
 
 def _start(space: Space, v: Tensor) -> FlowState:

@@ -24,7 +24,7 @@ def ln_loss(q: Tensor, kind: str) -> tuple[Tensor, Tensor]:
 
 
 def ln_loss_alone(q: Tensor, kind: str) -> Tensor:
-    """ln L where its pull is not needed."""  # (s, m) -> (s,)
+    """ln L where its pull is not needed."""  # (…, m) -> (…,)
     return _ln_mean(_ln_each(q, kind)[0])
 
 
@@ -37,7 +37,7 @@ def _ln_each(q: Tensor, kind: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _ln_mean(ln_each: Tensor) -> Tensor:
-    return torch.logsumexp(ln_each, dim=1) - math.log(ln_each.shape[1])
+    return torch.logsumexp(ln_each, dim=-1) - math.log(ln_each.shape[-1])
 
 
 def relu_backward(gradient: Tensor, a: Tensor) -> Tensor:

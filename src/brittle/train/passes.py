@@ -20,6 +20,7 @@ from torch import Tensor
 from brittle.train.losses import relu_backward_
 
 BLOCK = 1 << 17  # numbers in a block: of 0.5 MB, a few of which fit into a core's second cache
+FEW = 1 << 22  # preactivations that a GPU passes over faster than a program can tell it to (docs/gpu.md)
 
 
 class Passes:
@@ -34,6 +35,7 @@ class Passes:
         nets = s if a.is_cuda else min(s, max(1, BLOCK // (rows * k)))
         self.blocks = [(slice(i, i + nets), slice(j, j + rows)) for i in range(0, s, nets) for j in range(0, m, rows)]
         self.hidden = a.new_empty(nets * rows * k)  # σ of the block last looked at
+        self.glances = a.is_cuda and a.numel() <= FEW  # whether to glance costs little
 
     def _cut(self, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """These (s, m, …) block by block."""
@@ -59,10 +61,10 @@ class Passes:
             self._output(each, weights, to)
         return out
 
-    def look_ahead(self, last: Tensor, here: Tensor, beta: Tensor, v: Tensor) -> Tensor:
-        """Write here + β (here - last) over `last`; return the outputs there."""  # beta: (s, 1, 1)
-        out, weight = here.new_empty(self.shape), 1 + beta
-        for (a, h, to), (w, u) in zip(self._cut(last, here, out), self._of_each(weight, v), strict=True):
+    def look_ahead(self, last: Tensor, here: Tensor, reach: Tensor, v: Tensor) -> Tensor:
+        """Write last + reach (here - last) over `last`; return the outputs there."""  # reach: (s, 1, 1)
+        out = here.new_empty(self.shape)
+        for (a, h, to), (w, u) in zip(self._cut(last, here, out), self._of_each(reach, v), strict=True):
             self._output(a.lerp_(h, w), u, to)
         return out
 
@@ -85,3 +87,8 @@ class Passes:
         for (each, da, after, to), (long, u) in zip(blocks, self._of_each(t, v), strict=True):
             self._output(torch.addcmul(each, da, long, out=after), u, to)
         return out
+
+    def glance(self, a: Tensor, t: Tensor, v: Tensor) -> Tensor:
+        """The outputs at a + t da for several t at once. Nothing is written."""  # t: (n, s, 1, 1), v: (n, s, k)
+        h = torch.addcmul(a, self.da, t).clamp_min_(0).flatten(0, 1)
+        return torch.bmm(v.flatten(0, 1).unsqueeze(1), h.transpose(1, 2)).view(-1, *self.shape)
