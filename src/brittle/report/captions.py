@@ -34,6 +34,7 @@ SPARSE = "pipelines/sparse/dvc.yaml:sparse_figures"
 MNIST_CIFAR = "pipelines/pictures/dvc.yaml:mnist_cifar_figures"
 CIFAR10 = "pipelines/pictures/dvc.yaml:cifar10_figures"
 CROSS = "pipelines/cross/dvc.yaml:cross_figures"
+AFTER = "pipelines/after/dvc.yaml:"  # each part of the chapter draws its own figure
 
 CHAPTERS = [
     Chapter(
@@ -61,6 +62,12 @@ CHAPTERS = [
         "Real pictures (SB, FP)",
         "The same two questions on MNIST and CIFAR-10. In the figures, control is a network that was trained cleanly "
         "for as long as the robust one was trained adversarially.",
+    ),
+    Chapter(
+        "after",
+        "What came after the three papers",
+        "Later papers answer questions that the three leave open, each on data of its own. Here their claims are "
+        "measured in one way, and judged as those of the three.",
     ),
 ]
 

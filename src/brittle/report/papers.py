@@ -10,6 +10,6 @@ import brittle.pictures.cifar10_claims
 import brittle.pictures.mnist_cifar_claims
 import brittle.slabs.claims
 import brittle.sparse.claims  # noqa: F401  each adds its claims to the papers
-from brittle.verdicts import ACROSS, FP, SB, VYS, Paper
+from brittle.verdicts import ACROSS, FP, LATER, SB, VYS, Paper
 
-PAPERS: list[Paper] = [VYS, SB, FP, ACROSS]
+PAPERS: list[Paper] = [VYS, SB, FP, LATER, ACROSS]
