@@ -428,7 +428,7 @@ def test_the_convolutions_give_one_score_a_picture(shape: tuple[int, ...]) -> No
     assert first_layer(net).shape == (4, shape[0] * 25)
 
 
-@pytest.mark.parametrize("build", [modules.two_layer, modules.symmetric, modules.cnn])
+@pytest.mark.parametrize("build", [modules.two_layer, modules.power_relu, modules.symmetric, modules.cnn])
 def test_the_same_seed_gives_the_same_weights_and_another_others(build: Callable[..., nn.Module]) -> None:
     shape = (1, 4, 4)
     first, again, other = (nn.utils.parameters_to_vector(build(shape, seed).parameters()) for seed in (3, 3, 4))

@@ -56,7 +56,13 @@ def hinge(q: Tensor) -> tuple[Tensor, Tensor]:
     return (1 - q).clamp(min=0), -(q < 1).to(q.dtype)
 
 
-LOSSES: dict[str, Loss] = {"logistic": logistic, "hinge": hinge}
+def exponential(q: Tensor) -> tuple[Tensor, Tensor]:
+    """e^-q, and its derivative."""
+    value = q.neg().exp_()
+    return value, -value
+
+
+LOSSES: dict[str, Loss] = {"logistic": logistic, "hinge": hinge, "exponential": exponential}
 
 
 @dataclass
