@@ -47,6 +47,8 @@ _NAMES = {
     "cifar10_features": ["cifar10_features", *_CIFAR10],
     "cifar10_perturbations": ["cifar10_perturbations", *_CIFAR10],
     "cifar10_lasso": ["cifar10_lasso", *_CIFAR10],
+    "unseen": ["unseen", "unseen_curves"],
+    "powers": ["powers", "powers_curves"],
 }
 TABLES = {figure: [name if "/" in name else f"plots/{name}.csv" for name in names] for figure, names in _NAMES.items()}
 

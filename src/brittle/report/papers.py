@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import brittle.after.powers_claims
+import brittle.after.unseen_claims
 import brittle.cross.claims
 import brittle.margin.claims
 import brittle.margin.proof_questions
