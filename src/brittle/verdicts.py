@@ -301,8 +301,7 @@ class Paper:
 VYS = Paper("VYS")  # Gradient Methods Provably Converge to Non-Robust Networks
 SB = Paper("SB")  # The Pitfalls of Simplicity Bias in Neural Networks
 FP = Paper("FP")  # Feature Purification
-# Papers that came after the three; the source of a claim names its paper.
-LATER = Paper("later", letters="FVAOKHT")
+LATER = Paper("later", letters="FVAOKHT")  # papers that came after these three; a claim's source names its own
 ACROSS = Paper("across")  # what none of the papers has
 
 
@@ -381,8 +380,7 @@ def cells_missing(table: pd.DataFrame, axes: Sequence[str], asked: Iterable[Sequ
 
 def seeds(table: pd.DataFrame, column: str = "seed") -> str:
     """The number of seeds, in words."""
-    n = table[column].nunique()
-    return f"{n} seed{'s' if n > 1 else ''}"
+    return f"{(n := table[column].nunique())} seed{'s' if n > 1 else ''}"
 
 
 def span(values: pd.Series) -> str:

@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A section of the page that shows figures and tables."""
-
-    id: str
-    title: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Caption:
-    """The caption of plots/NAME.svg, or of plots/NAME.md, which contains its own text."""
-
-    name: str
-    title: str
-    words: str
-    stage: str
-    section: str
-
+from brittle.report import captions_after
+from brittle.report.caption import Caption, Chapter
 
 # The stages that draw, as arguments of `dvc repro`.
 HEADLINE = "margin_figures"
@@ -34,8 +14,6 @@ SPARSE = "pipelines/sparse/dvc.yaml:sparse_figures"
 MNIST_CIFAR = "pipelines/pictures/dvc.yaml:mnist_cifar_figures"
 CIFAR10 = "pipelines/pictures/dvc.yaml:cifar10_figures"
 CROSS = "pipelines/cross/dvc.yaml:cross_figures"
-UNSEEN = "pipelines/after/dvc.yaml:unseen_figures"
-POWERS = "pipelines/after/dvc.yaml:powers_figures"
 
 CHAPTERS = [
     Chapter(
@@ -351,26 +329,7 @@ FIGURES = [
         CIFAR10,
         "pictures",
     ),
-    Caption(
-        "unseen",
-        "Clusters: one vector for fresh samples (Frei and others 2023)",
-        "Networks trained on k clusters, measured on samples that they have not seen. (a) The size at which z of the "
-        "training data flips 99 % of them, over √(d/k); filled where the paper's assumption holds. (b) The share that "
-        "z flips, and a random direction. (c) How far they are from the boundary: of the trained network, from above, "
-        "and of Thm 3.1's network on the centres, from below.",
-        UNSEEN,
-        "after",
-    ),
-    Caption(
-        "powers",
-        "Powers of ReLU (Min and Vidal 2024)",
-        "Networks of σ(w·x)^p, trained on K clusters whose centres are √2 apart. (a) The size of single perturbations "
-        "that halves the accuracy on fresh samples; dotted and dashed: the closed forms for neurons that point at the "
-        "average of a class, and at single centres. (b) Accuracy against the size, by single perturbations and along "
-        "z. (c) What neurons point at: mean cosines, weighted by what each neuron contributes.",
-        POWERS,
-        "after",
-    ),
+    *captions_after.FIGURES,
 ]
 
 TABLES = [
