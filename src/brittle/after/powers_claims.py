@@ -148,9 +148,9 @@ def v3(tables: Tables) -> Finding:
 def v4(tables: Tables) -> Finding:
     t = tables[REMEDIES]
     t = t[(t["yours"] == 0) & (t["own"] == 1) & (t["world"] != "all worlds")]
-    mean = t.groupby(["world", "remedy"], sort=False)[["accuracy", "robust"]].mean().unstack()
     if ROW not in set(t["remedy"]):
         return not_run(f"the remedy {ROW} on the leaderboard")
+    mean = t.groupby(["world", "remedy"], sort=False)[["accuracy", "robust"]].mean().unstack()
     gain = (mean["robust"][ROW] - mean["robust"]["nothing"]).dropna()
     words = ", ".join(f"{w} {g:+.3f} (accuracy {mean['accuracy'][ROW][w]:.3f})" for w, g in gain.items())
     return Finding(float(gain.mean()), f"gain in robust accuracy: {words}", f"{len(gain)} worlds")
