@@ -73,6 +73,7 @@ LOOPS: dict[str, Callable[[], list[Tensor]]] = {
     "sgd": lambda: by_sgd(FCN),
     "sgd, where a network finishes": lambda: by_sgd(FCN, target=0.4),
     "sgd, rmsprop": lambda: by_sgd(FCN, optimiser="rmsprop"),
+    "sgd, muon": lambda: by_sgd(FCN, optimiser="muon"),
     "sgd, convolutional": lambda: by_sgd(Cnn(8, 2, 3, 1)),
     "sgd, recurrent": lambda: by_sgd(Gru(8, 2, 4, 1)),
     "sgd, powers of ReLU": lambda: by_sgd(PowerRelu(8, 6, 3.0)),
