@@ -69,7 +69,8 @@ class PowerReluModule(nn.Module):
     def __init__(self, d: int, width: int, p: float, draws: np.random.Generator, norm: float = 1.0) -> None:
         super().__init__()
         self.first, self.last = nn.Linear(d, width, bias=False), nn.Linear(width, 1, bias=False)
-        self.p, self.norm = p, norm
+        self.p = p
+        self.register_buffer("norm", torch.tensor(norm))  # stored with the weights
         for weight, fan_in in ((self.first.weight, d), (self.last.weight, width)):
             _fill(weight, draws.uniform(-1, 1, weight.shape) / math.sqrt(fan_in))
 
