@@ -12,6 +12,7 @@ from brittle.nets.fcn import Fcn
 from brittle.nets.fixed_output import FixedOutput
 from brittle.nets.linear import Linear
 from brittle.nets.parse import family
+from brittle.nets.power_relu import PowerRelu
 from brittle.train.muon import Muon, steepest
 from brittle.train.sgd import Step, muon
 
@@ -90,8 +91,12 @@ def test_steps_of_a_module_are_those_of_torch_muon(monkeypatch: pytest.MonkeyPat
         torch.testing.assert_close(p.detach(), expected)
 
 
-@pytest.mark.parametrize("net", [*(family(name, 12) for name in ("fcn-5-2", "cnn-3-3-1", "gru-4-3-1")),
-                                 Fcn(12, 5, 1, activation="prelu"), Linear(12), FixedOutput(12, 4)])  # fmt: skip
+NAMED = [family(name, 12) for name in ("fcn-5-2", "cnn-3-3-1", "gru-4-3-1")]
+
+
+@pytest.mark.parametrize(
+    "net", [*NAMED, Fcn(12, 5, 1, activation="prelu"), Linear(12), FixedOutput(12, 4), PowerRelu(12, 4, 3.0)]
+)
 def test_a_family_says_of_which_tensors_its_weights_consist(net: Fcn) -> None:
     theta = net.initial([rng(0, "init")])
     assert sum(torch.zeros(shape).numel() for shape in net.shapes) == theta.shape[1]

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from brittle.after.powers_params import PowersParams
 from brittle.after.unseen_params import UnseenParams
+from brittle.after.geometry_params import GeometryParams
+from brittle.after.off_subspace_params import OffSubspaceParams
 from brittle.core.errors import BadInput
 from brittle.core.params import cross, load, read, validated
 from brittle.cross.params import CrossParams
@@ -57,6 +59,8 @@ class Schema(
     CrossParams,
     UnseenParams,
     PowersParams,
+    GeometryParams,
+    OffSubspaceParams,
     FigureParams,
 ):
     """All sections; an unknown key is an error. Each stage loads only its own sections."""

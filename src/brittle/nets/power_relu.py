@@ -46,6 +46,10 @@ class PowerRelu:
     def _layers(self) -> list[tuple[int, tuple[int, ...]]]:
         return [(self.d, (self.width, self.d)), (self.width, (self.width,))]
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [shape for _, shape in self._layers()]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         if self.std is None:
             return uniform(rngs, self._layers())
@@ -53,7 +57,7 @@ class PowerRelu:
 
     def weights(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """W and v."""  # (s, p) -> (s, k, d), (s, k)
-        w, v = split(theta, [shape for _, shape in self._layers()])
+        w, v = split(theta, self.shapes)
         return w, v
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
