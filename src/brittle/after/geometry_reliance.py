@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from brittle.after.geometry_params import Geometry, GeometryParams, Reliance
+from brittle.after.geometry_params import Geometry, GeometryParams, Rates, Reliance
 from brittle.core import device, store
 from brittle.core.progress import tracked
 from brittle.core.rng import rng
@@ -37,7 +37,7 @@ class Drawn:
 def main(params: GeometryParams) -> None:
     g, where = params.geometry, device.pick(params.device)
     worlds = {name: draw(g.reliance, name, where) for name in g.reliance.worlds}
-    cells = list(product(g.reliance.models, type(g.reliance.lr).model_fields))
+    cells = list(product(g.reliance.models, Rates.model_fields))
     rows = [row for cell in tracked(cells, "training") for row in trained(g, *cell, worlds)]
     store.save_table("plots/geometry_reliance.csv", pd.DataFrame(rows))
 

@@ -6,6 +6,8 @@ from brittle.report.caption import Caption
 
 UNSEEN = "pipelines/after/dvc.yaml:unseen_figures"
 POWERS = "pipelines/after/dvc.yaml:powers_figures"
+OFF_SUBSPACE = "pipelines/after/dvc.yaml:off_subspace_figures"
+GEOMETRY = "pipelines/after/dvc.yaml:geometry_figures"
 
 FIGURES = [
     Caption(
@@ -26,6 +28,34 @@ FIGURES = [
         "average of a class, and at single centres. (b) Accuracy against the size, by single perturbations and along "
         "z. (c) What neurons point at: mean cosines, weighted by what each neuron contributes.",
         POWERS,
+        "after",
+    ),
+    Caption(
+        "off_subspace_boards",
+        "Off the data's line and plane (Melamed and others 2023)",
+        "Where networks with one hidden layer say +1 (blue) and -1 (orange). Above: seven points on a diagonal. Below: "
+        "the middle row of a 5 × 5 chess board, and the plane that stands on it. As usual, from smaller initial "
+        "weights, and with weight decay.",
+        OFF_SUBSPACE,
+        "after",
+    ),
+    Caption(
+        "off_subspace",
+        "Off the data's subspace (Melamed and others 2023)",
+        "Networks trained on data in a random subspace; a dot for each. Left: the length of the gradient off it, "
+        "against the number of dimensions off it. Middle: how far the boundary is along that gradient, over the "
+        "output, against the scale of the initial weights. Right: how far it is with two remedies.",
+        OFF_SUBSPACE,
+        "after",
+    ),
+    Caption(
+        "geometry",
+        "Which margin an optimiser maximises (Gronich and Vardi 2026)",
+        "Left: the normalised margin in each norm that each rule ends with, as a share of the largest; means over "
+        "seeds. The theorem is about smooth networks. Right: areas under the ROC curve with S from other samples, of "
+        "networks in the slab worlds, where ½ says that nothing but S is used; hollow where the training samples are "
+        "not learnt.",
+        GEOMETRY,
         "after",
     ),
 ]

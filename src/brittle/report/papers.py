@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import brittle.after.geometry_claims
+import brittle.after.off_subspace_claims
 import brittle.after.powers_claims
 import brittle.after.unseen_claims
 import brittle.cross.claims
