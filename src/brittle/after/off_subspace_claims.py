@@ -50,11 +50,9 @@ def _scales(t: pd.DataFrame) -> pd.DataFrame:
 )
 def a1(tables: Tables) -> Finding:
     t = tables[TABLE]
-    decayed = t[t["decay"] > 0]
-    words = f"SGD has moved them by {t.loc[t['decay'] == 0, 'moved'].max():.1e} of their length at most"
-    if len(decayed):
-        off = (decayed["left"] / decayed["predicted_left"] - 1).abs().max()
-        words += f"; weight decay leaves {span(decayed['left'])} of them, (1 - ηλ)^T within {off:.1e}"
+    words = f"what it does not explain is {t['moved'].max():.1e} of Π⊥W at most"
+    for decay, rows in t[t["decay"] > 0].groupby("decay"):
+        words += f"; λ = {decay:g} leaves {span(rows['left'])} of it, predicted {span(rows['predicted_left'])}"
     return Finding(float(t["moved"].max()), words, f"{_scale(t)}, {span(t['updates'])} updates")
 
 

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from brittle.drawing.style import BLUE, GREEN, GREY, ORANGE
 
 NORMS = {"l2": "$\\ell_2$", "linf": "$\\ell_\\infty$", "spectral": "spectral"}
-CALLED = {"gd": "gradient descent", "sgd": "SGD", "adam": "Adam", "rmsprop": "RMSProp", "muon": "Muon"}
+CALLED = {"gd": "gradient descent", "momentum": "momentum GD", "sign": "sign descent", "signum": "Signum"}
+CALLED |= {"sgd": "SGD", "adam": "Adam", "rmsprop": "RMSProp", "muon": "Muon"}
 TITLES = {"smooth": "Smooth networks", "relu": "ReLU networks"}
 
 
@@ -36,7 +37,7 @@ def _table(ax: Axes, t: pd.DataFrame, title: str, names: bool) -> None:
     shares = (means / means.max()).to_numpy()
     ax.imshow(shares, cmap="Blues", vmin=0, vmax=1.25, aspect="auto")
     for (i, j), share in np.ndenumerate(shares):
-        ax.text(j, i, f"{share:.2g}", ha="center", va="center", fontweight="bold" if share == 1 else "normal")
+        ax.text(j, i, f"{share:.2g}", ha="center", va="center", color="white" if share > 0.6 else "black")
     ax.set_xticks(range(len(NORMS)), NORMS.values())
     ax.set_yticks(range(len(means)), [CALLED.get(rule, rule) for rule in means.index] if names else [])
     ax.tick_params(length=0)
