@@ -183,7 +183,7 @@ def test_a_claim_says_all_that_a_referee_asks_for(claim: object) -> None:
 
 def test_every_claim_is_there_once() -> None:
     numbers = {"M": range(1, 20), "S": range(1, 19), "P": range(1, 21)}
-    numbers |= {"F": range(1, 4), "V": range(1, 5), "X": range(1, 4)}
+    numbers |= {"F": range(1, 4), "V": range(1, 5), "A": range(1, 5), "O": range(1, 3), "X": range(1, 4)}
     names = [f"{letter}{i}" for letter, those in numbers.items() for i in those]
     names[names.index("S12") : names.index("S12") + 1] = ["S12a", "S12b"]
     assert list(CLAIMS) == names
