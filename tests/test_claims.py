@@ -44,11 +44,12 @@ from brittle.verdicts import (
 )
 from claim_cases import CLAIMS
 from conftest import ENV
+from tables_clusters import CONFIRM as CLUSTERS
 from tables_margin import CONFIRM as MARGIN
 from tables_purification import CONFIRM as PURIFICATION
 from tables_slabs import CONFIRM as SLABS
 
-CONFIRM = {**MARGIN, **SLABS, **PURIFICATION}
+CONFIRM = {**MARGIN, **SLABS, **PURIFICATION, **CLUSTERS}
 NOTHING = Found({})
 
 
@@ -167,7 +168,7 @@ def test_questions_are_never_counted_with_the_claims() -> None:
     claims = judged(PAPERS, Found(CONFIRM), NOTHING)
     assert set(claims.loc[claims["question"] == 1, "verdict"]) == {"explored"}
     assert "explored" not in set(claims.loc[claims["question"] == 0, "verdict"])
-    numbers = [int(n) for line in counts(claims).splitlines()[2:5] for n in re.findall(r"\| (\d+) ", line)]
+    numbers = [int(n) for line in counts(claims).splitlines()[2:6] for n in re.findall(r"\| (\d+) ", line)]
     assert sum(numbers) == (claims["question"] == 0).sum()
     assert f"{(claims['question'] == 1).sum()} questions that the papers leave open" in counts(claims)
 
@@ -181,7 +182,8 @@ def test_a_claim_says_all_that_a_referee_asks_for(claim: object) -> None:
 
 
 def test_every_claim_is_there_once() -> None:
-    numbers = {"M": range(1, 20), "S": range(1, 19), "P": range(1, 21), "X": range(1, 4)}
+    numbers = {"M": range(1, 20), "S": range(1, 19), "P": range(1, 21)}
+    numbers |= {"F": range(1, 4), "V": range(1, 5), "A": range(1, 5), "O": range(1, 3), "X": range(1, 4)}
     names = [f"{letter}{i}" for letter, those in numbers.items() for i in those]
     names[names.index("S12") : names.index("S12") + 1] = ["S12a", "S12b"]
     assert list(CLAIMS) == names
@@ -228,7 +230,7 @@ def test_the_command_prints_every_claim_with_its_verdicts_and_their_scale(commit
 def test_the_command_prints_a_claim_in_full_with_what_it_rests_on(committed: Path) -> None:
     command = [sys.executable, "-m", "brittle.claims", *CLAIMS]
     out = subprocess.run(command, cwd=committed, env=ENV, capture_output=True, text=True, check=True).stdout
-    parts = re.split(r"^(?=[MSPX]\d+[ab]? )", out, flags=re.MULTILINE)
+    parts = re.split(r"^(?=[A-Z]\d+[ab]? )", out, flags=re.MULTILINE)
     blocks = {part.split()[0]: " ".join(part.split()) for part in parts if part.strip()}
     for claim in CLAIMS.values():
         for words in (f"({claim.source}; by the ", f"rule {claim.rule} rests on {' '.join(claim.reads)}", claim.says):

@@ -428,7 +428,7 @@ def test_the_convolutions_give_one_score_a_picture(shape: tuple[int, ...]) -> No
     assert first_layer(net).shape == (4, shape[0] * 25)
 
 
-@pytest.mark.parametrize("build", [modules.two_layer, modules.symmetric, modules.cnn])
+@pytest.mark.parametrize("build", [modules.two_layer, modules.power_relu, modules.symmetric, modules.cnn])
 def test_the_same_seed_gives_the_same_weights_and_another_others(build: Callable[..., nn.Module]) -> None:
     shape = (1, 4, 4)
     first, again, other = (nn.utils.parameters_to_vector(build(shape, seed).parameters()) for seed in (3, 3, 4))
@@ -693,7 +693,14 @@ def measured(rows: list[tuple[str, str, str, int, float, float]]) -> tuple[pd.Da
     table = pd.DataFrame(rows, columns=["world", "net", "remedy", "seed", "kept", "spent"])
     attacks = table.drop(columns="spent").assign(attack="all", yours=0)
     other = attacks.assign(attack="pgd", kept=attacks["kept"] + 0.1)
-    numbers = {"accuracy": 0.9, "certified": np.nan, "radius": 0.5, "reliance": 0.5, "best_robust": 0.95}
+    numbers = {
+        "accuracy": 0.9,
+        "certified": np.nan,
+        "radius": 0.5,
+        "reliance": 0.5,
+        "best_robust": 0.95,
+        "off_span": 2.0,
+    }
     own = (table["net"] == "two_layer").astype(int)
     return table.drop(columns="kept").assign(own=own, yours=1 - own, **numbers), pd.concat([attacks, other])
 
@@ -730,6 +737,17 @@ def test_the_leaderboard_has_the_numbers_that_a_hand_computes() -> None:
     assert table["seeds"].tolist() == [2, 2, 2, 2, 1, 1, 2, 2]
     assert table["yours"].tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
     assert table["certified"].isna().all()
+
+
+def test_a_network_that_a_remedy_brings_is_compared_with_the_worlds_own() -> None:
+    rows = [("a", "two_layer", "nothing", 0, 0.1, 10), ("a", "power_relu", "power_relu", 0, 0.6, 30)]
+    networks, attacks = measured([*rows, ("a", "mine", "nothing", 0, 0.7, 1000)])
+    networks["own"] = [1, 1, 0]
+    table = cross_tables.remedies(networks, attacks).set_index(["world", "remedy", "net"])
+    assert table.loc[("a", "power_relu", "power_relu"), "cost"] == 3
+    assert table.loc[("a", "nothing", "mine"), "cost"] == 1
+    assert table.loc[("all worlds", "power_relu", "each world's own"), "robust"] == pytest.approx(0.6)
+    assert table.loc[("a", "power_relu", "power_relu"), "off_span"] == 2
 
 
 def test_the_table_of_attacks_has_each_alone_and_no_network_twice() -> None:

@@ -21,6 +21,7 @@ from brittle.nets.cnn import Cnn
 from brittle.nets.family import Family
 from brittle.nets.fcn import Fcn
 from brittle.nets.gru import Gru
+from brittle.nets.power_relu import PowerRelu
 from brittle.nets.two_layer import initial
 from brittle.train import flow, graphs, purify, sgd
 from brittle.worlds import sphere
@@ -73,8 +74,10 @@ LOOPS: dict[str, Callable[[], list[Tensor]]] = {
     "sgd": lambda: by_sgd(FCN),
     "sgd, where a network finishes": lambda: by_sgd(FCN, target=0.4),
     "sgd, rmsprop": lambda: by_sgd(FCN, optimiser="rmsprop"),
+    "sgd, muon": lambda: by_sgd(FCN, optimiser="muon"),
     "sgd, convolutional": lambda: by_sgd(Cnn(8, 2, 3, 1)),
     "sgd, recurrent": lambda: by_sgd(Gru(8, 2, 4, 1)),
+    "sgd, powers of ReLU": lambda: by_sgd(PowerRelu(8, 6, 3.0)),
     "purify": by_purify,
     "purify, FGM": lambda: by_purify(Attack("l2", 0.3)),
     "purify, PGD": lambda: by_purify(Attack("linf", 0.05, 3)),

@@ -20,6 +20,8 @@ from brittle.nets.fcn import ACTIVATIONS, Fcn
 from brittle.nets.fcn_as_two_layer import two_layer
 from brittle.nets.fixed_output import FixedOutput
 from brittle.nets.gru import Gru
+from brittle.nets.modules import PowerReluModule
+from brittle.nets.power_relu import PowerRelu, scores
 from brittle.slabs.titles import model_title
 from brittle.train.sgd import LOSSES
 
@@ -28,13 +30,15 @@ PHI = {"relu": nn.ReLU, "leaky_relu": nn.LeakyReLU, "prelu": nn.PReLU, "tanh": n
 OBVIOUS: dict[str, Callable[[Tensor], Tensor]] = {
     "logistic": lambda q: softplus(-q).mean(),
     "hinge": lambda q: (1 - q).clamp(min=0).mean(),
+    "exponential": lambda q: q.neg().exp().mean(),
 }
 
 FCNS = [Fcn(5, 7, depth, phi) for phi in ACTIVATIONS for depth in (1, 2, 3)]
 CNNS = [Cnn(6, 3, size, depth) for size, depth in ((3, 1), (5, 2), (3, 3))]
 GRUS = [Gru(d, 4, reads, depth) for d, reads, depth in ((6, 2, 1), (7, 3, 1), (11, 3, 2))]
 LAYERED = [*FCNS, *CNNS, *GRUS]
-ALL = [*LAYERED, FixedOutput(5, 6)]
+POWERS = [PowerRelu(5, 6, p) for p in (1.0, 1.5, 2.0, 3.0)]
+ALL = [*LAYERED, *POWERS, FixedOutput(5, 6)]
 
 
 def called(net: Family) -> str:
@@ -98,7 +102,20 @@ class FixedOutputTwin(nn.Module):
         return sum(sign / math.sqrt(k) * (x @ w).clamp(min=0) for sign, w in zip(signs, self.w, strict=True))
 
 
-TWINS = {Fcn: FcnTwin, Cnn: CnnTwin, Gru: GruTwin, FixedOutput: FixedOutputTwin}
+class PowerReluTwin(nn.Module):
+    """Σ_j v_j σ(w_j·x)^p / ‖w_j‖^(p-1), a neuron at a time."""
+
+    def __init__(self, net: PowerRelu) -> None:
+        super().__init__()
+        self.p = net.p
+        self.first, self.last = nn.Linear(net.d, net.width, bias=False), nn.Linear(net.width, 1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = zip(self.first.weight, self.last.weight[0], strict=True)
+        return sum(v * (x @ w).clamp(min=0) ** self.p / (w @ w) ** ((self.p - 1) / 2) for w, v in rows)
+
+
+TWINS = {Fcn: FcnTwin, Cnn: CnnTwin, Gru: GruTwin, FixedOutput: FixedOutputTwin, PowerRelu: PowerReluTwin}
 
 
 def twin(net: Family) -> nn.Module:
@@ -221,7 +238,7 @@ def test_networks_side_by_side_are_each_alone(net: Family) -> None:
 # Initial weights
 
 
-@pytest.mark.parametrize("net", LAYERED, ids=called)
+@pytest.mark.parametrize("net", [*LAYERED, POWERS[-1]], ids=called)
 def test_initial_weights_are_distributed_as_torchs(net: Family) -> None:
     draws = 100
     mine = net.initial([rng(i, "init") for i in range(draws)]).double()
@@ -264,6 +281,12 @@ def test_initial_weights_of_theorem_1_are_gaussian_of_variance_1_over_d_k_log4_d
     assert float(theta.var()) == pytest.approx(sd**2, rel=6 * math.sqrt(2 / theta.numel()))
 
 
+def test_initial_weights_of_a_given_size_are_gaussian() -> None:
+    theta = PowerRelu(9, 50, 3.0, std=1e-7).initial([rng(i, "init") for i in range(20)]).double()
+    assert theta.shape == (20, 500)
+    assert kstest(theta.flatten(), "norm", (0, 1e-7)).pvalue > ALARM
+
+
 @pytest.mark.parametrize("net", ALL, ids=called)
 def test_initial_weights_are_the_seeds_own(net: Family) -> None:
     first, again, other = net.initial([rng(seed, "init") for seed in (3, 3, 4)])
@@ -293,3 +316,23 @@ def test_one_hidden_layer_is_a_depth_2_network_for_the_certificates() -> None:
     torch.testing.assert_close(two_layer(family, theta)(x), family(theta, x))
     assert two_layer(Fcn(7, 5, 2), theta) is None
     assert two_layer(Fcn(7, 5, 1, "tanh"), theta) is None
+
+
+# Powers of ReLU
+
+
+def test_a_power_of_one_is_the_relu_network_and_every_power_is_of_degree_two_in_the_weights() -> None:
+    theta, x, _ = problem(POWERS[0])
+    w, v = POWERS[0].weights(theta)
+    torch.testing.assert_close(POWERS[0](theta, x), ((x @ w.transpose(1, 2)).relu() * v[:, None]).sum(2))
+    for net in POWERS:
+        torch.testing.assert_close(net(3 * theta, x), 9 * net(theta, x))
+        torch.testing.assert_close(net(theta, 3 * x), 3**net.p * net(theta, x))
+
+
+def test_a_module_with_powers_of_relu_is_the_same_network_on_scaled_samples() -> None:
+    module = PowerReluModule(5, 6, 3.0, rng(0, "test"), norm=2.0)
+    x = torch.from_numpy(rng(1, "test").standard_normal((9, 5))).float()
+    expected = scores(module.first.weight, module.last.weight[0], x, 3.0) / 8
+    torch.testing.assert_close(module(x), expected)
+    assert float(expected.detach().std()) > 0

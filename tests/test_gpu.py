@@ -49,6 +49,8 @@ SMALLER = {
     "optimisers.log10_target": -2,
     "variants.log10_target": -2,
     "variants.width": 40,
+    "unseen.log10_target": -2,
+    "powers.epochs": 2,
     "sparse.grid.variants": [],
     "sparse.taus": [0.3],
     "cifar10.nets": ["alexnet"],

@@ -44,7 +44,7 @@ LIBRARY = [
     "long_runs",
     "verdicts",
 ]
-CHAPTERS = ["margin", "slabs", "sparse", "pictures"]
+CHAPTERS = ["margin", "slabs", "sparse", "pictures", "after"]
 LAYERS = [
     *LIBRARY,
     CHAPTERS,
@@ -260,7 +260,7 @@ def test_metrics_and_plots_are_in_git_and_not_in_the_cache() -> None:
 
 def test_the_definition_can_be_read() -> None:
     lengths = {file: len(file.read_text().splitlines()) for file in files()}
-    assert sum(lengths.values()) <= 1000
+    assert sum(lengths.values()) <= 1250
     assert max(lengths.values()) <= 260
     for file in files():
         assert all(len(line) <= 250 for line in file.read_text().splitlines()), file

@@ -19,23 +19,25 @@ from brittle.attacks.line import Crossings
 from brittle.core.rng import rng
 from brittle.nets import two_layer
 from brittle.nets.deep import Deep, initial
+from brittle.nets.smooth_deep import SmoothDeep
 from brittle.nets.two_layer import TwoLayer
 from brittle.probes.margin import MarginProbe, probe
 from brittle.train import flow
 from brittle.train.losses import ln_loss
+from brittle.train.muon import orthogonalised
 from brittle.train.optimisers import (
     OPTIMISERS,
     Adam,
     Constant,
     Fall,
     GradientDescent,
+    Momentum,
     Muon,
     Optimiser,
     OptimiserState,
     Relative,
     Sam,
     SignDescent,
-    orthogonalised,
     train,
 )
 from brittle.train.state import NotReached
@@ -91,6 +93,20 @@ def test_a_network_is_homogeneous_of_the_degree_of_its_depth(widths: list[int]) 
     assert net.depth == len(widths) + 1
     assert net(x).abs().max() > 0.1
     torch.testing.assert_close(net.like(1.7 * net.flat())(x), 1.7**net.depth * net(x))
+
+
+@pytest.mark.parametrize(("widths", "degree"), [([6], 4), ([6, 5], 13)])
+def test_a_smooth_network_is_homogeneous_of_the_degree_of_its_cubes(widths: list[int], degree: int) -> None:
+    """1, then 3 · 1 + 1, then 3 · 4 + 1."""
+    net, normal = normal_net(0, 3, widths)
+    smooth, x = SmoothDeep(net.ws, net.b), normal(1, 8, 3)
+    assert smooth.degree == degree
+    torch.testing.assert_close(smooth.like(1.2 * smooth.flat())(x), 1.2**degree * smooth(x))
+    h = x[0] @ net.ws[0][0].T + net.b[0]
+    for w in net.ws[1:]:
+        h = torch.where(h > 0, h * h * h, 0.0) @ w[0].T
+    torch.testing.assert_close(smooth(x)[0], h[:, 0])
+    assert isinstance(smooth.to(torch.float32), SmoothDeep)
 
 
 def test_a_network_is_a_stack_of_linear_layers_with_relus_between() -> None:
@@ -227,6 +243,23 @@ def test_rules_and_clocks_take_the_steps_of_an_obvious_loop(
             else:
                 eta = 0.01 * length(theirs) / length(u) if isinstance(clock, Relative) else 0.01
             theirs = [p - eta * t for p, t in zip(theirs, u, strict=True)]
+        assert_same(after, i, theirs)
+
+
+@pytest.mark.parametrize(("rule", "slow"), [(GradientDescent(), slow_descent), (SignDescent(), slow_sign)])
+def test_momentum_steepest_descent_goes_by_the_average_of_the_gradients(
+    rule: GradientDescent | SignDescent, slow: Callable[..., list[Tensor]]
+) -> None:
+    x, y, net = problem(6, 10, [12, 9], range(2))
+    after = steps_of(Optimiser(Momentum(rule, 0.8), Constant(0.01)), x, y, net, 25)[-1]
+    for i in range(2):
+        theirs, past = [p[i].clone() for p in net.parameters()], []
+        for _ in range(25):
+            past.append(slow_gradient(x[i], y[i], theirs))
+            weights = [0.8**age for age in reversed(range(len(past)))]
+            together = zip(*past, strict=True)  # each parameter's gradients
+            mean = [sum(w * g for w, g in zip(weights, each, strict=True)) / sum(weights) for each in together]
+            theirs = [p - 0.01 * t for p, t in zip(theirs, slow(mean), strict=True)]
         assert_same(after, i, theirs)
 
 

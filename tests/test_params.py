@@ -189,7 +189,7 @@ BAD = [
     (
         "slabs.training.gru.optimiser",
         "lion",
-        "slabs.training.gru.optimiser = 'lion': must be one of sgd, adam, rmsprop",
+        "slabs.training.gru.optimiser = 'lion': must be one of sgd, adam, rmsprop, muon",
     ),
     ("slabs.training.fcn.momentum", 1.0, "slabs.training.fcn.momentum = 1.0: must be a number ≥ 0 and < 1"),
     ("features.model", "gru-100-10-1", "features.model = 'gru-100-10-1': must be fcn-WIDTH-DEPTH"),

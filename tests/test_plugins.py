@@ -242,7 +242,7 @@ def test_every_kind_is_documented() -> None:
 
 
 def test_our_own_are_entered_in_the_same_way() -> None:
-    assert {each.name for each in plugins.built_in("net")} == {"two_layer", "symmetric", "cnn"}
+    assert {each.name for each in plugins.built_in("net")} == {"two_layer", "power_relu", "symmetric", "cnn"}
     assert {each.name for each in plugins.built_in("attack")} == {"pgd", "nearest"}
     assert cross.plugins.named("remedy", "sam").title == "remedy sam"
     with pytest.raises(BadInput, match="is not a remedy; must be one of nothing, "):

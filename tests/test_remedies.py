@@ -34,6 +34,8 @@ STRENGTH = {
     "weight_decay": 0.02,
     "dropout": 0.5,
     "sam": 0.1,
+    "muon": 0.02,
+    "power_relu": 0.5,
     "spectral_decoupling": 0.1,
     "diverse": 1.0,
     "noised": 0.5,
@@ -353,6 +355,24 @@ class Memory:
 
     def save(self, arrays: dict[str, np.ndarray]) -> None:
         self.saved = {name: array.copy() for name, array in arrays.items()}
+
+
+def test_muon_steps_by_orthogonal_matrices_alone() -> None:
+    """Every singular value of a step of the first layer is near the learning rate, however unequal the gradient's."""
+    t = task(updates=1, muon=0.05)
+    before, after = t.net().first.weight.detach(), remedies.muon(t).first.weight.detach()
+    values = torch.linalg.svdvals(after - before) / (0.05 * math.sqrt(20 / 4))
+    assert bool(((values > 0.6) & (values < 1.3)).all())
+    plain = torch.linalg.svdvals(remedies.nothing(task(updates=1)).first.weight.detach() - before)
+    assert float(plain[0] / plain[-1]) > 3
+
+
+def test_powers_of_relu_see_samples_of_the_norm_that_they_are_given() -> None:
+    t = task(updates=5, power_relu=0.25)
+    net = remedies.power_relu(t)
+    assert float(net.norm) == pytest.approx(0.25 * float(t.x.norm(dim=1).mean()))
+    assert net.p == 3
+    assert t.spent == 5 * 32
 
 
 @pytest.mark.parametrize("name", REMEDIES)

@@ -125,10 +125,11 @@ def by_torch(net: Family, member: Member, plan: SgdPlan) -> tuple[Tensor, list[f
         values = []
         for rows in batches(member, epoch):
             f = net(theta, x[rows][None])[0]
-            if plan.loss == "logistic":
-                loss = binary_cross_entropy_with_logits(f, (y[rows] + 1) / 2)
-            else:
-                loss = (1 - y[rows] * f).clamp(min=0).mean()
+            loss = {
+                "logistic": lambda f, rows: binary_cross_entropy_with_logits(f, (y[rows] + 1) / 2),
+                "hinge": lambda f, rows: (1 - y[rows] * f).clamp(min=0).mean(),
+                "exponential": lambda f, rows: (-y[rows] * f).exp().mean(),
+            }[plan.loss](f, rows)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from brittle.core.rng import rng
 from brittle.nets.deep import Deep, initial
+from brittle.nets.smooth_deep import SmoothDeep
 from brittle.probes.margin import NotSeparated
-from brittle.probes.steepest import GEOMETRIES, L2, LINF, SPECTRAL, pull, residual
+from brittle.probes.steepest import GEOMETRIES, L2, LINF, SPECTRAL, margin, pull, residual
 from brittle.train.optimisers import OPTIMISERS, Here, train
 from brittle.worlds import sphere
 
@@ -42,6 +43,18 @@ def test_a_kkt_point_in_the_spectral_geometry_has_residual_zero_in_that_geometry
     assert residual(net, x, y, L2) == pytest.approx(1 - cosine, abs=1e-12)
     # ‖θ‖_∞ = a; ⟨θ, G⟩ = 2 λ m a v √m and ‖G‖₁ = λ (m² v √m + m a √m)
     assert residual(net, x, y, LINF) == pytest.approx(1 - 2 / (m + math.sqrt(m)), abs=1e-12)
+
+
+def test_normalised_margins_are_those_of_the_closed_form_and_do_not_change_with_the_scale() -> None:
+    """All outputs are a v √m = m v² with ‖θ‖ = √m v in Muon's norm and in ‖·‖_∞, so the margin is 1 in both."""
+    m, v = 6, 0.7
+    net, x, y = all_on(m, v, 0.1)
+    expected = {"spectral": 1.0, "linf": 1.0, "l2": m * v**2 / (m**2 * v**2 + m * 0.1**2 + m * v**2)}
+    for name, geometry in GEOMETRIES.items():
+        assert margin(net, x, y, geometry) == pytest.approx(expected[name], rel=1e-12)
+        assert margin(net.like(1.7 * net.flat()), x, y, geometry) == pytest.approx(expected[name], rel=1e-12)
+    smooth = SmoothDeep(net.ws, net.b)
+    assert margin(smooth.like(1.7 * smooth.flat()), x, y, L2) == pytest.approx(margin(smooth, x, y, L2), rel=1e-12)
 
 
 def test_layers_of_unequal_norm_are_no_kkt_point_of_a_maximum() -> None:
@@ -77,7 +90,7 @@ def test_muons_own_step_is_the_steepest_in_its_norm(widths: list[int], monkeypat
         u, _, vt = torch.linalg.svd(m, full_matrices=False)
         return u @ vt
 
-    monkeypatch.setattr("brittle.train.optimisers.orthogonalised", exactly)
+    monkeypatch.setattr("brittle.train.muon.orthogonalised", exactly)
     net, x, y = random_net(0, 6, widths)
     for rule, geometry in (("muon", SPECTRAL), ("sign", LINF), ("gd", L2)):
         g = pull(net, x, y)
@@ -95,6 +108,19 @@ def test_pull_is_minus_the_gradient_of_ln_loss() -> None:
     loss = (-y * net.like(theta)(x[None])[0]).exp().mean().log()
     (g,) = torch.autograd.grad(loss, theta)
     torch.testing.assert_close(torch.cat([p.flatten() for p in pull(net, x, y)]), -g[0])
+
+
+@pytest.mark.parametrize("kind", [Deep, SmoothDeep])
+def test_each_optimiser_has_the_largest_margin_in_its_own_norm(kind: type[Deep]) -> None:
+    x, y = (torch.from_numpy(a)[None].double() for a in sphere.sample(20, 20, rng(0, "data")))
+    found = {}
+    for rule in ("momentum", "signum", "muon"):
+        net = initial(20, [60], 0.1, [rng(0, "init")]).to(torch.float64)
+        how = {"loss": "exponential", "ln_target": -30 * math.log(10), "max_steps": 10_000}
+        trained, _ = train(x, y, kind(net.ws, net.b), optimiser=OPTIMISERS[rule], **how)
+        found[rule] = {name: margin(trained, x[0], y[0], geometry) for name, geometry in GEOMETRIES.items()}
+    for rule, own in (("momentum", "l2"), ("signum", "linf"), ("muon", "spectral")):
+        assert max(found, key=lambda each: found[each][own]) == rule
 
 
 @pytest.mark.parametrize("widths", [[80], [40, 40]], ids=["depth 2", "depth 3"])

@@ -14,6 +14,10 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from brittle.after.geometry_params import GeometryParams
+from brittle.after.off_subspace_params import OffSubspaceParams
+from brittle.after.powers_params import PowersParams
+from brittle.after.unseen_params import UnseenParams
 from brittle.core.errors import BadInput
 from brittle.core.params import cross, load, read, validated
 from brittle.cross.params import CrossParams
@@ -53,6 +57,10 @@ class Schema(
     MnistCifarParams,
     Cifar10Params,
     CrossParams,
+    UnseenParams,
+    PowersParams,
+    GeometryParams,
+    OffSubspaceParams,
     FigureParams,
 ):
     """All sections; an unknown key is an error. Each stage loads only its own sections."""

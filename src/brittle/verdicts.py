@@ -261,10 +261,11 @@ Rule = Callable[[Tables], Finding]
 
 @dataclass(frozen=True)
 class Paper:
-    """The claims of one paper, in order."""
+    """The claims of one paper, in order; or of several that go together."""
 
     name: str
     claims: list[Claim] = field(default_factory=list)
+    letters: str = ""  # with which ids begin, in order; "" where all begin with the same
 
     def claim(
         self, id: str, *, source: str, says: str, paper: str, rule: str, reads: str, premise: str = ""
@@ -288,11 +289,11 @@ class Paper:
         return enter
 
     def in_order(self) -> list[Claim]:
-        """The claims by number, whichever chapter was imported first; S12a before S12b."""
+        """The claims by letter and number, whichever chapter was imported first; S12a before S12b."""
 
-        def key(claim: Claim) -> tuple[int, str]:
+        def key(claim: Claim) -> tuple[int, int, str]:
             digits = "".join(c for c in claim.id if c.isdigit())
-            return int(digits), claim.id
+            return self.letters.find(claim.id[0]), int(digits), claim.id
 
         return sorted(self.claims, key=key)
 
@@ -300,6 +301,7 @@ class Paper:
 VYS = Paper("VYS")  # Gradient Methods Provably Converge to Non-Robust Networks
 SB = Paper("SB")  # The Pitfalls of Simplicity Bias in Neural Networks
 FP = Paper("FP")  # Feature Purification
+LATER = Paper("later", letters="FVAOKHT")  # papers that came after these three; a claim's source names its own
 ACROSS = Paper("across")  # what none of the papers has
 
 
@@ -378,8 +380,7 @@ def cells_missing(table: pd.DataFrame, axes: Sequence[str], asked: Iterable[Sequ
 
 def seeds(table: pd.DataFrame, column: str = "seed") -> str:
     """The number of seeds, in words."""
-    n = table[column].nunique()
-    return f"{n} seed{'s' if n > 1 else ''}"
+    return f"{(n := table[column].nunique())} seed{'s' if n > 1 else ''}"
 
 
 def span(values: pd.Series) -> str:

@@ -12,9 +12,9 @@ from brittle import plugins
 from brittle.core import machine
 from brittle.cross.kept import Kept, T
 from brittle.cross.measured import COMPARED, Row, Tables
-from brittle.cross.networks import TrainedRemedy
+from brittle.cross.networks import OWN_NETWORK, TrainedRemedy
 from brittle.cross.params import Cross
-from brittle.probes import battery, one_vector
+from brittle.probes import battery, off_subspace, one_vector
 from brittle.probes.one_vector import Vector
 from brittle.worlds.common import World
 
@@ -43,9 +43,9 @@ def measure(
     kept: what was measured before the stage was stopped.
     """
     plain = {(each.architecture, each.seed): each for each in (*beside, *trained) if each.remedy == "nothing"}
-    ascents = {}
+    ascents, basis = {}, off_subspace.span(there.x)
     for each in trained:
-        own = each.architecture == there.net
+        own = each.architecture == there.net or each.remedy in OWN_NETWORK
         row = each.about | {
             "own": int(own),
             "yours": int(each.user_supplied),
@@ -53,7 +53,8 @@ def measure(
             "radius": there.radius,
         }
         row |= {"best": there.best, "best_robust": there.best_robust}
-        row |= probe(p, there, each, plain[each.architecture, each.seed], tables, kept)
+        row |= probe(p, there, each, plain.get((each.architecture, each.seed), each), tables, kept)
+        row |= once(kept, each, "off", battery.off_the_span, each.net, there, basis, p.measure.bracketed)
         if each.remedy in COMPARED:
             row |= once(kept, each, "bracket", battery.bracket, each.net, there, p.measure.bracketed)
             direction, row["universal"] = once(kept, each, "ascent", ascent, there, each.net)

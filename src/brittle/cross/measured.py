@@ -33,7 +33,7 @@ class Tables:
 
 ABOUT = ["world", "net", "remedy", "seed"]
 PROBES = ["accuracy", "auc", "auc_s", "auc_rest", "reliance", "certified", "radius_certified", "radius_attacked"]
-PROBES += ["kkt", "theta", "density", "density_delta", "universal"]
+PROBES += ["kkt", "theta", "density", "density_delta", "universal", "off_span"]
 COLUMNS = {
     "networks": [*ABOUT, "own", "yours", "simple", "radius", "best", "best_robust", "spent", *PROBES],
     "attacks": [*ABOUT, "attack", "yours", "kept"],

@@ -24,6 +24,8 @@ from brittle.plugins import Plugin
 from brittle.train.remedies import RemedyPlan, Task
 from brittle.worlds.common import World
 
+OWN_NETWORK = {"power_relu": "power_relu"}  # remedies that put a network of their own in the place of the world's
+
 
 @dataclass(frozen=True)
 class TrainedRemedy:
@@ -99,7 +101,8 @@ def train(
         _check_scores(made, world.x_test[:5], remedy)
         return made, spent
 
-    return TrainedRemedy(name, net.name, remedy.name, seed, make, net.user_supplied or remedy.user_supplied)
+    architecture = OWN_NETWORK.get(remedy.name, net.name)
+    return TrainedRemedy(name, architecture, remedy.name, seed, make, net.user_supplied or remedy.user_supplied)
 
 
 def _built(net: Plugin, shape: tuple[int, ...], seed: int) -> nn.Module:
@@ -145,11 +148,11 @@ def save_networks(world: str, trained: Sequence[TrainedRemedy]) -> None:
 
 
 def load_networks(p: Cross, world: str, there: World) -> list[TrainedRemedy]:
-    """Load the networks that the parameters ask for: of the world's architecture, or an average of several."""
+    """Load the networks that the parameters ask for: single ones, or averages of several."""
     table = store.load_table(about_networks(world), ["seed", "members", "spent"], text=["net", "remedy"])
-    arrays, build, found = store.load_tensors(networks(world), {}), plugins.named("net", there.net), []
+    arrays, found = store.load_tensors(networks(world), {}), []
     for row in table[table["remedy"].isin(p.remedies) & table["seed"].isin(p.seeds)].itertuples():
-        nets = [build(there.input_shape, 0) for _ in range(row.members)]
+        nets = [plugins.named("net", row.net)(there.input_shape, 0) for _ in range(row.members)]
         net = weights.take(
             nets[0] if len(nets) == 1 else Average(nets), arrays, f"{row.remedy}.{row.seed}", networks(world)
         )

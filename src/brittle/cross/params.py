@@ -21,6 +21,8 @@ REMEDIES = (
     "weight_decay",
     "dropout",
     "sam",
+    "muon",
+    "power_relu",
     "spectral_decoupling",
     "diverse",
     "noised",
@@ -61,6 +63,8 @@ class Strength(Section):
     weight_decay: Annotated[float, NOT_NEGATIVE]
     dropout: Annotated[float, SHARE]
     sam: Annotated[float, NOT_NEGATIVE]
+    muon: Annotated[float, POSITIVE]
+    power_relu: Annotated[float, POSITIVE]
     spectral_decoupling: Annotated[float, NOT_NEGATIVE]
     diverse: Annotated[float, NOT_NEGATIVE]
     noised: Annotated[float, number("≥ 0 and ≤ 1", lambda v: 0 <= v <= 1)]

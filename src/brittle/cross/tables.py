@@ -33,9 +33,11 @@ def remedies(rows: pd.DataFrame, attacks: pd.DataFrame) -> pd.DataFrame:
     """
     together = attacks[attacks["attack"] == "all"].groupby([*NETWORK, "seed"], as_index=False)["kept"].min()
     rows = rows.merge(together, on=[*NETWORK, "seed"], validate="one_to_one")
-    plain = rows[rows["remedy"] == "nothing"].groupby(["world", "net"])["spent"].mean()
-    rows["cost"] = rows["spent"] / plain.reindex(pd.MultiIndex.from_frame(rows[["world", "net"]])).to_numpy()
-    means = {name: (name, "mean") for name in ("accuracy", "certified", "radius", "reliance", "cost")}
+    # A remedy that brings a network of its own costs as much relative to the world's own as the others do.
+    rows["beside"] = rows["net"].mask(rows["own"] == 1, "own")
+    plain = rows[rows["remedy"] == "nothing"].groupby(["world", "beside"])["spent"].mean()
+    rows["cost"] = rows["spent"] / plain.reindex(pd.MultiIndex.from_frame(rows[["world", "beside"]])).to_numpy()
+    means = {name: (name, "mean") for name in ("accuracy", "certified", "off_span", "radius", "reliance", "cost")}
     table = rows.groupby(NETWORK, sort=False, as_index=False).agg(
         own=("own", "max"),  # whether the network is the world's own
         yours=("yours", "max"),

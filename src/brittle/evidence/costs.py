@@ -59,6 +59,14 @@ COSTS = {
     "sparse_grid": Cost(30, ("sparse.grid.ds^2", "sparse.grid.random_ds^2")),
     "sparse_low": Cost(15, ("sparse.low.samples", "sparse.d")),
     "mnist_cifar_probe": Cost(25, ("mnist_cifar.test", "mnist_cifar.uap.epochs^0.5")),
+    "unseen": Cost(30, ("unseen.d", "unseen.seeds", "unseen.test^0.5")),
+    "powers_train": Cost(30, ("powers.d^2.5", "powers.width", "powers.seeds")),  # more updates, too, where d is larger
+    "powers_attack": Cost(20, ("powers.d", "powers.width", "powers.seeds", "powers.attacked")),
+    "geometry_margins": Cost(6, ("geometry.rules", "geometry.seeds", "geometry.log10_levels^4")),
+    "geometry_reliance": Cost(
+        15, ("geometry.reliance.samples", "geometry.reliance.epochs", "geometry.reliance.lr.muon^0.7", "geometry.seeds")
+    ),
+    "off_subspace": Cost(8, ("off_subspace.d", "off_subspace.width", "off_subspace.seeds")),
     "cifar10_train": Cost(
         140, (*CIFAR, "cifar10.clean.epochs^0.4", "cifar10.robust.epochs^0.3", "cifar10.attackers^0.6")
     ),

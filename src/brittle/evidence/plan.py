@@ -17,7 +17,8 @@ from brittle.tools.graph import ROOT, Stage, stages
 PRESET = Path("presets/evidence.yaml")
 # Tables that a stage gathers cell by cell are kept cell by cell, so that each is evidence as soon as it is made.
 CELLS = {"plots/sweep.csv": "sweep_attack", "plots/widths.csv": "widths_attack", "plots/title.csv": "title_attack"}
-FOLDERS = {"margin": "margin", "theory": "margin", "slabs": "slabs", "sparse": "sparse", "pictures": "pictures"}
+FOLDERS = {"margin": "margin", "theory": "margin"}  # of pipelines/, and the chapter
+FOLDERS |= {name: name for name in ("slabs", "sparse", "pictures", "after")}
 CHAPTERS = tuple(dict.fromkeys(FOLDERS.values()))
 
 

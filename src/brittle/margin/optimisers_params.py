@@ -8,7 +8,7 @@ from brittle.core.params import MOST, Rule, Section, TopLevel, distinct_integers
 
 LARGE = round(MOST**0.5)  # m · max(d, width) ≤ MOST
 
-RULES = ("gd", "normalised_gd", "sign", "adam", "sam", "muon")
+RULES = ("gd", "normalised_gd", "sign", "adam", "sam", "muon", "momentum", "signum")
 
 
 def _some_rules(value: Any) -> bool:

@@ -32,7 +32,8 @@ def m13(tables: Tables) -> Finding:
     return Finding(float(ratio.median()), measured, f"{len(t)} samples, d = {span(t['d'])}, {seeds(t)}")
 
 
-OWN = {"gd": "l2", "normalised_gd": "l2", "sam": "l2", "sign": "linf", "adam": "linf", "muon": "spectral"}
+OWN = {"gd": "l2", "normalised_gd": "l2", "momentum": "l2", "sam": "l2"}
+OWN |= {"sign": "linf", "signum": "linf", "adam": "linf", "muon": "spectral"}
 OPTIMISERS = "plots/optimisers.csv"
 
 

@@ -33,11 +33,15 @@ class Cnn:
         layers += [(flat, (self.d, flat)), (flat, (1, self.d)), (self.d, (1, self.d)), (self.d, (1, 1))]
         return layers
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [shape for _, shape in self._layers()]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         return uniform(rngs, self._layers())
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
-        *convolutions, w, b, v, c = split(theta, [shape for _, shape in self._layers()])
+        *convolutions, w, b, v, c = split(theta, self.shapes)
         kernels, biases = convolutions[::2], convolutions[1::2]
         h = torch.baddbmm(biases[0].repeat_interleave(self.d, 1).unsqueeze(1), x, self._toeplitz(kernels[0])).relu()
         for kernel, bias in zip(kernels[1:], biases[1:], strict=True):

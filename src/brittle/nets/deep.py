@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -38,6 +38,11 @@ class Deep:
     def depth(self) -> int:
         return len(self.ws)
 
+    @property
+    def degree(self) -> int:
+        """How homogeneous the network is: scaling θ by α scales N by α^degree."""
+        return self.depth
+
     def preactivations(self, x: Tensor) -> Tensor:
         """W_1 x_i + b."""  # (s, m, d) -> (s, m, k_1)
         return torch.baddbmm(self.b.unsqueeze(1), x, self.ws[0].transpose(1, 2))
@@ -63,7 +68,7 @@ class Deep:
     def like(self, theta: Tensor) -> Deep:
         """Networks of these shapes with the parameters θ."""  # (s, p)
         *ws, b = split(theta, self.shapes())
-        return Deep(tuple(ws), b)
+        return replace(self, ws=tuple(ws), b=b)
 
     def shapes(self) -> list[torch.Size]:
         """The shapes of one network's parameters, in the order of θ."""
@@ -71,7 +76,7 @@ class Deep:
 
     def to(self, target: torch.device | torch.dtype) -> Deep:
         """The networks on another device, or in another precision."""
-        return Deep(tuple(w.to(target) for w in self.ws), self.b.to(target))
+        return replace(self, ws=tuple(w.to(target) for w in self.ws), b=self.b.to(target))
 
 
 def split(theta: Tensor, shapes: Sequence[torch.Size]) -> list[Tensor]:

@@ -22,6 +22,7 @@ class Family(Protocol):
     d: int
     hidden: tuple[int, ...]  # the layers that dropout acts on, if any
     dropout: float
+    shapes: Sequence[tuple[int, ...]]  # of the tensors that θ consists of, in order
 
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         """PyTorch's default initial weights, one network per generator."""  # (s, p)

@@ -43,12 +43,16 @@ class Fcn:
         layers += [(self.width, (1, self.width)), (self.width, (1, 1))]
         return layers + [(0, (1, 1))] * (self.depth if self.activation == "prelu" else 0)
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [shape for _, shape in self._layers()]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         return uniform(rngs, self._layers())
 
     def _split(self, theta: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor, Tensor, list[Tensor]]:
         """The W, the b, v, c and the slopes."""
-        parts = split(theta, [shape for _, shape in self._layers()])
+        parts = split(theta, self.shapes)
         end = 2 * self.depth
         return parts[0:end:2], parts[1:end:2], parts[end], parts[end + 1], parts[end + 2 :]
 

@@ -22,6 +22,10 @@ class FixedOutput:
     hidden = ()
     dropout = 0.0
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [(self.units, self.d)]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         """w_ij ~ N(0, 1/(d k log⁴ d))."""  # (s, k · d)
         scale = 1 / (math.sqrt(self.d * self.units) * math.log(self.d) ** 2)

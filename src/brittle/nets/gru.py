@@ -29,11 +29,15 @@ class Gru:
             layers += [(h, (3 * h, reads)), (h, (3 * h, h)), (h, (1, 3 * h)), (h, (1, 3 * h))]
         return [*layers, (h, (1, h)), (h, (1, 1))]
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [shape for _, shape in self._layers()]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         return uniform(rngs, self._layers())
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
-        *layers, v, c = split(theta, [shape for _, shape in self._layers()])
+        *layers, v, c = split(theta, self.shapes)
         s, n, _ = x.shape
         steps = self.d // self.reads
         # Time first, so that a step is one contiguous block.

@@ -20,6 +20,10 @@ class Linear:
     hidden = ()
     dropout = 0.0
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [(1, self.d)]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         """0: the loss is convex, so any other start would only add noise."""  # (s, d)
         return torch.zeros(len(rngs), self.d)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from brittle.core.rng import rng
+from brittle.nets.power_relu import scores
 from brittle.nets.two_layer import TwoLayer
 from brittle.plugins import net
 
@@ -59,6 +60,24 @@ class SymmetricModule(nn.Module):
         return _float64(torch.cat([w, -w]), -self.bias * torch.cat([ones, ones]), torch.cat([ones, -ones]))
 
 
+class PowerReluModule(nn.Module):
+    """Min and Vidal's network of powers of ReLU (nets/power_relu.py), from PyTorch's default initialisation.
+
+    Samples are divided by `norm`, say their typical norm: powers of small or of large numbers are hard to train on.
+    """
+
+    def __init__(self, d: int, width: int, p: float, draws: np.random.Generator, norm: float = 1.0) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(d, width, bias=False), nn.Linear(width, 1, bias=False)
+        self.p = p
+        self.register_buffer("norm", torch.tensor(norm))  # stored with the weights
+        for weight, fan_in in ((self.first.weight, d), (self.last.weight, width)):
+            _fill(weight, draws.uniform(-1, 1, weight.shape) / math.sqrt(fan_in))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return scores(self.first.weight, self.last.weight[0], x / self.norm, self.p)
+
+
 class Cnn(nn.Module):
     """Three strided convolutions, for pictures; no batch normalisation, so attack and test see the same function."""
 
@@ -96,6 +115,11 @@ class Average(nn.Module):
 @net
 def two_layer(shape: tuple[int, ...], seed: int) -> nn.Module:
     return Relu(math.prod(shape), WIDTH, rng(seed, "two_layer"))
+
+
+@net
+def power_relu(shape: tuple[int, ...], seed: int) -> nn.Module:
+    return PowerReluModule(math.prod(shape), WIDTH, 3.0, rng(seed, "power_relu"))
 
 
 @net

@@ -33,6 +33,10 @@ class Ntk:
     def d(self) -> int:
         return self.w.shape[1]
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [tuple(self.w.shape)]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         """0: the loss is convex in v."""  # (s, m · d)
         return self.w.new_zeros(len(rngs), self.w.numel())

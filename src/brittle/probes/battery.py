@@ -18,7 +18,7 @@ from brittle.attacks.nearest_boundary import minimum
 from brittle.core.rng import rng
 from brittle.nets.modules import Relu, as_two_layer, first_layer
 from brittle.plugins import Plugin
-from brittle.probes import certify, kkt
+from brittle.probes import certify, kkt, off_subspace
 from brittle.probes.image_statistics import densities, spread
 from brittle.probes.margin import NotSeparated
 from brittle.probes.randomised import randomised, scores
@@ -100,6 +100,16 @@ def bracket(net: nn.Module, world: World, n: int) -> dict[str, float]:
         "radius_certified": float(certify.certified(known, x, y).radius.median()),
         "radius_attacked": float(minimum(known, x, y, steps=30, restarts=1).size.median()),
     }
+
+
+def off_the_span(net: nn.Module, world: World, basis: Tensor, n: int) -> dict[str, float]:
+    """The smallest perturbation orthogonal to all training samples: the median over the first n test samples.
+
+    It has no meaning where the training samples span the whole space.
+    """
+    if n == 0 or len(basis) == world.x.shape[1]:
+        return {}
+    return {"off_span": off_subspace.smallest(net, world.x_test[:n], world.y_test[:n], basis, FAR * world.radius)}
 
 
 def kkt_residual(net: nn.Module, world: World) -> dict[str, float]:

@@ -46,6 +46,12 @@ def residual(net: Deep, x: Tensor, y: Tensor, geometry: Geometry) -> float:
     return float(1 - inner / (geometry.norm(theta) * geometry.dual(g)))
 
 
+def margin(net: Deep, x: Tensor, y: Tensor, geometry: Geometry) -> float:
+    """The normalised margin min_i y_i N(x_i) / ‖θ‖^L of a single network that is homogeneous of degree L."""
+    theta = [p.detach()[0] for p in net.parameters()]  # (m, d), (m,)
+    return float(separated(net, x, y).min() / geometry.norm(theta) ** net.degree)
+
+
 def pull(net: Deep, x: Tensor, y: Tensor) -> Layers:
     """G = -∇ ln L for the exponential loss: Σ λ_i y_i ∇N(x_i) with λ_i in proportion to e^(-y_i N(x_i))."""
     theta = net.flat().detach().requires_grad_()  # (m, d), (m,)

@@ -69,7 +69,8 @@ REMEDIES = Sheet(
     "The leaderboard of remedies",
     "Every remedy in every world, the most robust first; sort by any column. Nothing: plain SGD. Adversarial: from "
     "there, trained against PGD. Diverse: two networks with orthogonal input gradients. Noised: half of the samples "
-    "have S of others. The rest are what their names say. User-supplied remedies appear among them.",
+    "have S of others. Muon: updates with all singular values alike. Power relu: cubes of ReLU. The rest are what "
+    "their names say. User-supplied remedies appear among them.",
     [
         Column("world", "World", "where the network was trained"),
         Column("remedy", "Remedy", "what training did against brittleness"),
@@ -78,6 +79,13 @@ REMEDIES = Sheet(
         Column("best", "Best", "share that the best classifier known for this world provably keeps", ".3f"),
         Column("gap", "Gap", "best minus robust: the possible improvement", ".3f"),
         Column("certified", "Certified", "share of the samples that are provably robust at this radius", ".3f"),
+        Column(
+            "off_span",
+            "Off\u00a0span",
+            "ℓ2 size of the smallest perturbation found that is orthogonal to all training samples, in the median; a "
+            "dash where these span the whole space",
+            ".3g",
+        ),
         Column("accuracy", "Accuracy", "on test samples as they are", ".3f"),
         Column("reliance", "Reliance", "on the simple feature S: from 0, none, to 1, on nothing else", ".2f"),
         Column("radius", "Radius", "ℓ2 size of the perturbations", ".3g"),

@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """A section of the page that shows figures and tables."""
-
-    id: str
-    title: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Caption:
-    """The caption of plots/NAME.svg, or of plots/NAME.md, which contains its own text."""
-
-    name: str
-    title: str
-    words: str
-    stage: str
-    section: str
-
+from brittle.report import captions_after
+from brittle.report.caption import Caption, Chapter
 
 # The stages that draw, as arguments of `dvc repro`.
 HEADLINE = "margin_figures"
@@ -61,6 +41,12 @@ CHAPTERS = [
         "Real pictures (SB, FP)",
         "The same two questions on MNIST and CIFAR-10. In the figures, control is a network that was trained cleanly "
         "for as long as the robust one was trained adversarially.",
+    ),
+    Chapter(
+        "after",
+        "What came after the three papers",
+        "Later papers answer questions that the three leave open, each on data of its own. Here their claims are "
+        "measured in one way, and judged as those of the three.",
     ),
 ]
 
@@ -343,6 +329,7 @@ FIGURES = [
         CIFAR10,
         "pictures",
     ),
+    *captions_after.FIGURES,
 ]
 
 TABLES = [

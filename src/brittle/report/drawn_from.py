@@ -25,6 +25,9 @@ _NAMES = {
     "regime": ["regime"],
     "proof": ["proof"],
     "optimisers": ["optimisers"],
+    "geometry": ["geometry_margins", "geometry_reliance"],
+    "off_subspace_boards": ["off_subspace_boards", "off_subspace_points"],
+    "off_subspace": ["off_subspace"],
     "slabs_fig1": ["slabs_samples", "slabs_boundary"],
     "slabs_fig2": ["slabs_samples"],
     "slabs_fig3": ["slabs_logits", "features", "slabs_boundary"],
@@ -47,6 +50,8 @@ _NAMES = {
     "cifar10_features": ["cifar10_features", *_CIFAR10],
     "cifar10_perturbations": ["cifar10_perturbations", *_CIFAR10],
     "cifar10_lasso": ["cifar10_lasso", *_CIFAR10],
+    "unseen": ["unseen", "unseen_curves"],
+    "powers": ["powers", "powers_curves"],
 }
 TABLES = {figure: [name if "/" in name else f"plots/{name}.csv" for name in names] for figure, names in _NAMES.items()}
 

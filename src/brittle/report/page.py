@@ -19,7 +19,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from brittle.verdicts import disagree
+from brittle.verdicts import LATER, disagree
 
 Row = Mapping[str, Any]
 
@@ -36,6 +36,7 @@ PAPERS = {
     "M": "VYS",
     "S": "SB",
     "P": "FP",
+    **dict.fromkeys(LATER.letters, LATER.name),
     "X": "across",
 }  # by the first letter of a claim's id, in the order of the page
 TITLES = {
@@ -43,6 +44,7 @@ TITLES = {
     "SB": "Shah and others: The Pitfalls of Simplicity Bias in Neural Networks, 2020",
     "across": "The three papers side by side: questions of our own",
     "FP": "Allen-Zhu, Li: Feature Purification: How Adversarial Training Performs Robust Deep Learning, 2021",
+    LATER.name: "What came after the three papers: claims of later ones, each with its source",
 }
 # Where no line should break: a sign and its number (d = 50), a share (92 %), a range (50–200), an exponent (1e-9).
 FORMULA = re.compile(

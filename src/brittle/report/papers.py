@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import brittle.after.geometry_claims
+import brittle.after.off_subspace_claims
+import brittle.after.powers_claims
+import brittle.after.unseen_claims
 import brittle.cross.claims
 import brittle.margin.claims
 import brittle.margin.proof_questions
@@ -10,6 +14,6 @@ import brittle.pictures.cifar10_claims
 import brittle.pictures.mnist_cifar_claims
 import brittle.slabs.claims
 import brittle.sparse.claims  # noqa: F401  each adds its claims to the papers
-from brittle.verdicts import ACROSS, FP, SB, VYS, Paper
+from brittle.verdicts import ACROSS, FP, LATER, SB, VYS, Paper
 
-PAPERS: list[Paper] = [VYS, SB, FP, ACROSS]
+PAPERS: list[Paper] = [VYS, SB, FP, LATER, ACROSS]

@@ -16,12 +16,14 @@ What each paper says, and what was found on two scales by one and the same rule:
 minutes, and on the *evidence*, tables of long runs (evidence/). The verdict that counts is the evidence's, where it has
 what the rule asks for. `undecided` means that the deciding number lies within its own spread of the threshold, and
 `premise not met` that what the paper presupposes does not hold at this scale. Questions that the papers leave open are
-answered (`explored`), not judged, and never counted with the claims.
+answered (`explored`), not judged, and never counted with the claims. The row `later` is about papers that came after
+the three; the source of each of its claims names its paper.
 
 `python -m brittle.claims --write` makes this page from plots/claims.csv, which the stage `claims` computes; nothing in
 it is typed. `python -m brittle.claims M6 --why` prints one claim with the rows of the tables that decided.
 [rules](rules.md) says which rules have changed, and because of which sentence of the paper; [margin](margin.md),
-[slabs](slabs.md), [sparse](sparse.md) and [pictures](pictures.md) say why we think that a claim differs."""
+[slabs](slabs.md), [sparse](sparse.md), [pictures](pictures.md) and [after](after.md) say why we think that a claim
+differs."""
 
 
 def counts(claims: pd.DataFrame) -> str:

@@ -25,7 +25,7 @@ MODEL = r"fcn-[1-9]\d{0,4}-[1-9]\d?|cnn-[1-9]\d{0,3}-[1-9]\d?-[1-9]\d?|gru-[1-9]
 FCN = r"fcn-[1-9]\d{0,4}-[1-9]\d?"
 WORLDS = "lms-K, noisy-lms-K or ms-K-L with K < L (among 3, 5 and 7)"
 MODELS = "fcn-WIDTH-DEPTH, cnn-FILTERS-SIZE-DEPTH (an odd size) or gru-UNITS-READS-DEPTH"
-OPTIMISERS = ("sgd", "adam", "rmsprop")
+OPTIMISERS = ("sgd", "adam", "rmsprop")  # SB's
 ACTIVATIONS = ("relu", "leaky_relu", "prelu", "tanh")
 
 
@@ -68,7 +68,7 @@ class Optimiser(Section):
     """How networks of one architecture are trained, and with which seeds."""
 
     seeds: Annotated[list[int], distinct_integers(0)]
-    optimiser: Annotated[str, one_of(*OPTIMISERS)]
+    optimiser: Annotated[str, one_of(*OPTIMISERS, "muon")]
     lr: Annotated[float, POSITIVE]
     momentum: Annotated[float, MOMENTUM]
 

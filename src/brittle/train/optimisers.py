@@ -19,7 +19,7 @@ direction it makes no difference; to those with a memory it does, because in ∇
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -27,6 +27,7 @@ from torch import Tensor
 
 from brittle.nets.deep import Deep, split
 from brittle.train.losses import ln_loss
+from brittle.train.muon import steepest
 from brittle.train.state import State
 
 
@@ -110,6 +111,22 @@ class SignDescent:
 
 
 @dataclass(frozen=True)
+class Momentum:
+    """A rule without memory on the running average of gradients: momentum steepest descent (Gronich & Vardi 2026).
+
+    On gradient descent it is the heavy ball, on sign descent Signum (Bernstein et al. 2018).
+    """
+
+    rule: Rule
+    beta: float = 0.9
+
+    def __call__(self, here: Here) -> Move:
+        m = self.beta * here.memory[0] + (1 - self.beta) * here.g
+        seen = m / (1 - self.beta**here.n)  # corrected for the memory's start at zero
+        return replace(self.rule(replace(here, g=seen)), memory=(m, here.memory[1]))
+
+
+@dataclass(frozen=True)
 class Sam:
     """Sharpness-aware minimisation (Foret et al. 2021, Eq. 2-3): the gradient is that at θ + ρ g/‖g‖.
 
@@ -159,26 +176,9 @@ class Muon:
     def __call__(self, here: Here) -> Move:
         m = self.beta * here.memory[0] + (1 - self.beta) * here.g
         ahead = self.beta * m + (1 - self.beta) * here.g  # Nesterov's
-        direction = torch.cat([self._layer(p).flatten(1) for p in split(ahead, here.shapes)], dim=1)
+        direction = torch.cat([steepest(p).flatten(1) for p in split(ahead, here.shapes)], dim=1)
         seen = ahead / (1 - self.beta ** (here.n + 1))  # an average, corrected for the memory's start at zero
         return Move(direction, seen, (m, here.memory[1]))
-
-    @staticmethod
-    def _layer(m: Tensor) -> Tensor:
-        if m.ndim == 2 or m.shape[1] == 1:
-            return (m.flatten(1) / _norm(m.flatten(1))).view_as(m)
-        return orthogonalised(m) * max(1, m.shape[1] / m.shape[2]) ** 0.5
-
-
-def orthogonalised(m: Tensor, steps: int = 5) -> Tensor:
-    """U Vᵀ of m = U S Vᵀ, roughly: Newton-Schulz with Jordan's coefficients takes S to between 0.7 and 1.2."""
-    if m.shape[1] > m.shape[2]:  # (s, k, l) -> (s, k, l)
-        return orthogonalised(m.transpose(1, 2), steps).transpose(1, 2)
-    m = m / m.flatten(1).norm(dim=1)[:, None, None].clamp(min=1e-7)
-    for _ in range(steps):
-        square = m @ m.transpose(1, 2)
-        m = 3.4445 * m + (-4.7750 * square + 2.0315 * square @ square) @ m
-    return m
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,8 @@ OPTIMISERS = {
     "adam": Optimiser(Adam(), Fall(0.4)),
     "sam": Optimiser(Sam(), Fall(1.0)),
     "muon": Optimiser(Muon(), Fall(0.4)),
+    "momentum": Optimiser(Momentum(GradientDescent()), Fall(0.1)),
+    "signum": Optimiser(Momentum(SignDescent()), Fall(0.1)),
 }
 
 

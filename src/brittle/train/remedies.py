@@ -17,9 +17,10 @@ from torch.nn.functional import dropout as drop
 
 from brittle.core.errors import BadInput
 from brittle.core.rng import rng
-from brittle.nets.modules import Average
+from brittle.nets.modules import WIDTH, Average, PowerReluModule
 from brittle.nets.weights import flat, restore
 from brittle.plugins import remedy
+from brittle.train.muon import Muon
 from brittle.worlds.common import World
 
 Loss = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -66,9 +67,9 @@ class Task:
     def y(self) -> Tensor:
         return self.world.y
 
-    def net(self, member: int = 0) -> nn.Module:
+    def net(self, member: int = 0, build: Callable[[int], nn.Module] | None = None) -> nn.Module:
         """A fresh network; a different one for every member of an ensemble."""
-        net = self.build(1000 * self.seed + member).to(self.x.device)
+        net = (build or self.build)(1000 * self.seed + member).to(self.x.device)
         net.register_forward_hook(self._count)
         return net
 
@@ -83,19 +84,23 @@ class Task:
         perturb: Perturb | None = None,
         sharpness: float = 0.0,
         weight_decay: float = 0.0,
+        muon: float = 0.0,
         updates: int | None = None,
         target: float | None = None,
     ) -> nn.Module:
         """Train in place. The last fifth of the updates is at a fifth of the learning rate.
 
-        sharpness: SAM's ρ. target 0: all updates, however small the loss.
+        sharpness: SAM's ρ. muon: the learning rate, in place of SGD's. target 0: all updates, however small the loss.
         """
         plan, n = self.plan, len(self.x)
         total = plan.updates if updates is None else updates
         target = plan.target if target is None else target
         batch = min(plan.batch, n)
         learning = [p for p in net.parameters() if p.requires_grad]
-        optimiser = torch.optim.SGD(learning, plan.lr, plan.momentum, weight_decay=weight_decay)
+        lr = muon or plan.lr
+        optimiser = torch.optim.SGD(learning, lr, plan.momentum, weight_decay=weight_decay)
+        if muon:
+            optimiser = Muon(learning, lr)
         draws = rng(self.seed, "remedy")
         keeper, self.fits = self.keeper and self.keeper(self.fits), self.fits + 1
         passes, net = 0, net.train()
@@ -111,7 +116,7 @@ class Task:
                     if keeper and keeper.due():
                         keeper.save(self._state(net, optimiser, done, losses))
                     for group in optimiser.param_groups:
-                        group["lr"] = plan.lr * (0.2 if done >= 0.8 * total else 1.0)
+                        group["lr"] = lr * (0.2 if done >= 0.8 * total else 1.0)
                     x, y = self.x[rows], self.y[rows]
                     if perturb:
                         x = perturb(net, x, y, done / total)
@@ -128,7 +133,7 @@ class Task:
         return net.eval()
 
     def _state(
-        self, net: nn.Module, optimiser: torch.optim.SGD, done: int, losses: list[Tensor]
+        self, net: nn.Module, optimiser: torch.optim.Optimizer, done: int, losses: list[Tensor]
     ) -> dict[str, np.ndarray]:
         """Everything that the rest of the training depends on. losses: those of the current pass."""
         buffers = [optimiser.state[p].get("momentum_buffer") for p in optimiser.param_groups[0]["params"]]
@@ -138,7 +143,7 @@ class Task:
         random = (torch.cuda if self.x.is_cuda else torch).get_rng_state()  # dropout's
         return state | {"numbers": np.array([done, self.spent]), "random": random.numpy()}
 
-    def _resume(self, keeper: Any, net: nn.Module, optimiser: torch.optim.SGD) -> tuple[int, list[Tensor]]:
+    def _resume(self, keeper: Any, net: nn.Module, optimiser: torch.optim.Optimizer) -> tuple[int, list[Tensor]]:
         """Restore the saved state; return the number of updates and the losses of the current pass."""
         saved = keeper.load(("losses", "numbers", "random")) if keeper else None
         if saved is None:
@@ -220,6 +225,23 @@ def dropout(task: Task) -> nn.Module:
 def sam(task: Task) -> nn.Module:
     """Sharpness-aware minimisation (Foret et al. 2021)."""
     return task.fit(task.net(), sharpness=task.strength["sam"])
+
+
+@remedy
+def muon(task: Task) -> nn.Module:
+    """Steps whose singular values are all alike (Jordan et al. 2024), so that no feature is learnt first."""
+    return task.fit(task.net(), muon=task.strength["muon"])
+
+
+@remedy
+def power_relu(task: Task) -> nn.Module:
+    """Cubes of ReLU (Min & Vidal 2024): a two-layer network of its own in place of the world's.
+
+    Its strength is the norm that samples are divided by, relative to their mean norm.
+    """
+    norm = task.strength["power_relu"] * float(task.x.norm(dim=1).mean())
+    d = task.x.shape[1]
+    return task.fit(task.net(build=lambda seed: PowerReluModule(d, WIDTH, 3.0, rng(seed, "power_relu"), norm)))
 
 
 @remedy

@@ -17,8 +17,9 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from brittle.core.rng import rng
-from brittle.nets.family import Family, Loss
+from brittle.nets.family import Family, Loss, split
 from brittle.train.graphs import captured
+from brittle.train.muon import BETA, steepest
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,13 @@ def hinge(q: Tensor) -> tuple[Tensor, Tensor]:
     return (1 - q).clamp(min=0), -(q < 1).to(q.dtype)
 
 
-LOSSES: dict[str, Loss] = {"logistic": logistic, "hinge": hinge}
+def exponential(q: Tensor) -> tuple[Tensor, Tensor]:
+    """e^-q, and its derivative."""
+    value = q.neg().exp_()
+    return value, -value
+
+
+LOSSES: dict[str, Loss] = {"logistic": logistic, "hinge": hinge, "exponential": exponential}
 
 
 @dataclass
@@ -70,6 +77,7 @@ class Step:
     lr: Tensor  # (s, 1)
     momentum: Tensor  # (s, 1)
     moves: bool  # whether any momentum is > 0
+    shapes: Sequence[tuple[int, ...]]  # of the tensors that a network's θ consists of
 
 
 def sgd(at: Step) -> None:
@@ -96,7 +104,14 @@ def rmsprop(at: Step, alpha: float = 0.99, epsilon: float = 1e-8) -> None:
     at.theta.addcmul_(at.g / v.sqrt().add_(epsilon), at.lr, value=-1)
 
 
-OPTIMISERS: dict[str, Callable[[Step], None]] = {"sgd": sgd, "adam": adam, "rmsprop": rmsprop}
+def muon(at: Step) -> None:
+    """Jordan et al. 2024, as in `muon.py`."""
+    m = at.memory[0].lerp_(at.g, 1 - BETA)
+    ahead = split(at.g.lerp(m, BETA), at.shapes)  # Nesterov's
+    at.theta.addcmul_(torch.cat([steepest(p).flatten(1) for p in ahead], dim=1), at.lr, value=-1)
+
+
+OPTIMISERS: dict[str, Callable[[Step], None]] = {"sgd": sgd, "adam": adam, "rmsprop": rmsprop, "muon": muon}
 
 
 @dataclass(kw_only=True)
@@ -207,6 +222,7 @@ def _epoch(
         lr=lrs * plan.decay ** (epoch // plan.decay_every),
         momentum=momenta,
         moves=any(member.momentum for member in members),
+        shapes=family.shapes,
     )
     update, gradient = OPTIMISERS[plan.optimiser], family.gradient(at.theta, at.g, LOSSES[plan.loss])
     attack = perturb(active) if perturb else None
