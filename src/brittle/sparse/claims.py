@@ -32,6 +32,7 @@ from brittle.sparse.claim_tables import (
     sampled,
     scale_of,
     shares,
+    tickets,
     withstood,
     worst,
 )
@@ -363,7 +364,7 @@ def p11(tables: Tables) -> Finding:
     name = "share that ends with a word of S_pot" if pot else "share that ends with its largest word"
     check = worst(t, "clean_winner_pot" if pot else "clean_winner", at_least, 0.8, name=name, samples="lucky")
     after = tables[NETWORKS].query("start == 'random' and network == 'lottery'")["same_word"]
-    counts = _tickets(t) if pot else ""
+    counts = tickets(t) if pot else ""
     measured = (
         f"{counts}the largest with w*'s sign {span(t['clean_winner'].round(3))} "
         f"(of any sign {span(t['clean_winner_unsigned'].round(3))}; chance {1 / t['words'].iloc[0]:.4f}); "
@@ -372,13 +373,6 @@ def p11(tables: Tables) -> Finding:
     )
     lacks = [] if pot else ["S_pot and S_sure of Lemma B.2"]
     return Finding(check.value, measured, scale_of(t), [check], lacks=lacks)
-
-
-def _tickets(t: pd.DataFrame) -> str:
-    """How many neurons Lemma B.2's sets have, and what becomes of them."""
-    pot, sure = (f"{span(t[f'clean_{s}'].round(2))} (the least {span(t[f'clean_{s}_least'])})" for s in ("pot", "sure"))
-    kept, won = (span(t[f"clean_{name}"].round(3)) for name in ("sure_kept", "winner_pot"))
-    return f"a word has {pot} neurons in S_pot and {sure} in S_sure, of which {kept} keep it; from S_pot {won}; "
 
 
 @FP.claim(
