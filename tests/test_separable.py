@@ -19,6 +19,8 @@ from brittle.nets.symmetric import Symmetric, pure
 from brittle.nets.symmetric_from_below import from_below
 from brittle.probes.certify import certified
 from brittle.probes.separable import Below, Split, certain
+from brittle.sparse.probe import proved
+from brittle.sparse.settings import Setting
 from brittle.train import purify
 from brittle.train.purify import Rules, Stretch, Training, drawn
 from brittle.worlds.sparse_coding import SparseCoding, labelling, orthogonal
@@ -148,6 +150,20 @@ def test_on_purified_networks_it_is_nowhere_worse_than_the_quadratic_bound_and_m
     assert bool((before > 0.1).all())
     assert float(ratio.min()) > 0.99  # the search for the radius ends within a hundredth
     assert float(ratio.median()) > 1.1
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_the_share_that_the_stage_reports_is_never_below_what_either_bound_proves(copies: int) -> None:
+    """With more than two neurons a dimension it is the separable bound's alone."""
+    net, x = purified(copies)
+    ones, taus = torch.ones_like(x[:, 0]), [0.2, 0.24, 0.28, 0.32]
+    parabolas = certified(from_below(net), x, ones).radius[:, None] > torch.tensor(taus)
+    alone = certain(net, x, ones, taus)
+    nothing = torch.zeros(0)
+    rows = list(proved(net, Setting(None, nothing, nothing, nothing, x, ones), taus))
+    both = alone | parabolas if copies == 1 else alone
+    assert [row["accuracy"] for row in rows] == both.double().mean(0).tolist()
+    assert [row["tau"] for row in rows] == taus
 
 
 def test_the_shares_of_a_perturbation_fit_into_its_ball() -> None:
