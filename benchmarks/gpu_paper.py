@@ -167,9 +167,12 @@ def sparse(p: Schema) -> Iterator[Work]:
     for each, start, norm in own + [(cell.p, cell.start, cell.norm) for cell in sparse_grid.cells(p.sparse)]:
         how = getattr(each, start)
         neurons = how.neurons if start == "random" else how.copies * each.words
-        seeds, world = len(how.seeds) if each is p.sparse else 1, draw_world(each)
-        for job in schedules.jobs(each, start, Attack(norm, each.tau)):
-            yield Work(job.stretch.steps * seeds, partial(purifying, each, world, job.stretch), neurons, (16, 32))
+        seeds, world = how.seeds if each is p.sparse else [None], draw_world(each)
+        jobs = [schedules.jobs(each, start, Attack(norm, each.tau), seed) for seed in seeds]
+        names = [job.name for some in jobs for job in some]
+        for job in jobs[0]:
+            times = names.count(job.name)
+            yield Work(job.stretch.steps * times, partial(purifying, each, world, job.stretch), neurons, (16, 32))
 
 
 # --- FP's and SB's pictures

@@ -15,6 +15,7 @@ from brittle.core.rng import rng
 from brittle.nets.family import Family
 from brittle.nets.linear import Linear
 from brittle.nets.ntk import Ntk
+from brittle.nets.polynomial import Polynomial
 from brittle.nets.symmetric import Symmetric
 from brittle.train.sgd import LOSSES, Member, SgdPlan, train
 
@@ -29,10 +30,16 @@ def ntk(b: float = 0.7, sigma: float = 0.4, m: int = 7, d: int = 5) -> Ntk:
     return Ntk(normal(9, m, d), b, sigma)
 
 
-ALL = [Linear(5), *(ntk(*setting) for setting in SETTINGS)]
+ALL = [
+    Linear(5),
+    *(ntk(*setting) for setting in SETTINGS),
+    *(Polynomial(normal(8, 5, 4), n, 1.5) for n in (1, 3, 4, 5)),
+]
 
 
 def called(net: Family) -> str:
+    if isinstance(net, Polynomial):
+        return f"degree-{net.degree}"
     return "linear" if isinstance(net, Linear) else f"ntk-{net.b}-{net.sigma}"
 
 
@@ -40,6 +47,12 @@ def obvious(net: Family, theta: Tensor, x: Tensor) -> Tensor:
     """The inner product with the feature map, one network and one sample at a time."""  # (s, p), (s, n, d) -> (s, n)
     if isinstance(net, Linear):
         return torch.stack([torch.stack([v @ point for point in points]) for v, points in zip(theta, x, strict=True)])
+    if isinstance(net, Polynomial):
+        odds = [n for n in range(net.degree + 1) if n % 2]
+        words = [(net.scale * net.dictionary[:, j], n) for n in odds for j in range(net.dictionary.shape[1])]
+        score = [[sum(c * (p @ word) ** n for c, (word, n) in zip(v, words, strict=True)) for p in points]
+                 for v, points in zip(theta, x, strict=True)]  # fmt: skip
+        return torch.stack([torch.stack(row) for row in score])
     phi = Symmetric(net.w, net.b, net.sigma).features
     return torch.stack([phi(points).flatten(1) @ v for v, points in zip(theta, x, strict=True)])
 

@@ -26,8 +26,10 @@ from brittle.core.params import load
 from brittle.core.rng import rng
 from brittle.nets.symmetric import Symmetric, pure
 from brittle.nets.symmetric_from_below import from_below
+from brittle.params import overlaid
 from brittle.probes.certify import certified
 from brittle.probes.density import density
+from brittle.probes.lottery import tickets
 from brittle.probes.mixture import PURE, decompose, mixture
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
 from brittle.sparse import data, grid, schedules, train
@@ -187,6 +189,26 @@ def test_no_attack_beats_the_certificate(case: Any) -> None:
     assert (y[right] * exact(net, x[right] + found.delta) <= 1e-9).double().mean() > 0.8
     assert (found.size >= radius[right]).all()
     assert (radius[right] / found.size).median() > 0.25  # nor is the radius a trivial one
+
+
+# Lottery tickets
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.5])
+def test_tickets_are_those_of_definition_b_1_neuron_by_neuron(gap: float) -> None:
+    dictionary, w_star = basis()
+    w, c1, sigma0 = 0.1 * numbers("tickets", 200, 8), 1.6, 0.1
+    unit = sigma0**2 * math.log(8)
+    found = tickets(w, dictionary, w_star, math.sqrt(c1 * unit), gap)
+    c2 = gap * c1
+    for i, row in enumerate(w.tolist()):
+        products = [sum(a * b for a, b in zip(row, word, strict=True)) for word in dictionary.T.tolist()]
+        for j, (product, sign) in enumerate(zip(products, w_star.tolist(), strict=True)):
+            others = products[:j] + products[j + 1 :]
+            assert bool(found.pot[i, j]) == (product**2 >= (c1 - c2) * unit)
+            sure = product**2 >= (c1 + c2) * unit and all(other**2 < (c1 - c2) * unit for other in others)
+            assert bool(found.sure[i, j]) == (sure and product * sign > 0)
+    assert 0 < int(found.sure.sum()) < int(found.pot.sum()) < found.pot.numel()
 
 
 # Mixtures
@@ -566,6 +588,12 @@ def test_jobs_are_what_the_parameters_ask_for_each_after_its_source(start: str, 
         assert of["direct_lottery"] == replace(of["lottery"], attack=ATTACK, warm=1.0)
 
 
+def test_what_is_trained_also_is_trained_with_the_first_seed() -> None:
+    p = params(pure__also=["pgd", "direct"], pure__seeds=[3, 5]).sparse
+    names = [[job.name for job in schedules.jobs(p, "pure", ATTACK, seed)] for seed in (3, 5)]
+    assert names == [["clean", "robust", "pgd", "direct"], ["clean", "robust"]]
+
+
 @pytest.mark.parametrize(
     ("until", "growth", "lr"), [(2, 0.0015, 0.03), (3.5, 0.004, 0.03), (12, 0.02, 0.05), (1.01, 0.08, 0.03)]
 )
@@ -636,6 +664,13 @@ def test_at_another_size_times_grow_like_d_and_radii_shrink_like_one_by_root_k(d
     assert q.tau * math.sqrt(k) == pytest.approx(p.tau * math.sqrt(3))
     assert q.pure.bias * math.sqrt(d) == pytest.approx(p.pure.bias * 4)
     assert q.random.neurons == math.ceil(150 * longer)
+    # While the bias grows, a step is the same share of σ0; it ends in proportion to 1/√d, as from pure features.
+    before, after = p.random.lottery, q.random.lottery
+    assert (after.lr / longer, after.bias, after.growth, after.batch) == pytest.approx(
+        (before.lr, before.bias, before.growth, before.batch)
+    )
+    last = after.until * schedules.first_bias(q) * math.sqrt(d)
+    assert after.until == 1 or last == pytest.approx(before.until * schedules.first_bias(p) * 4)
     for start in ("pure", "random"):
         before, after = getattr(p, start), getattr(q, start)
         assert after.also == []
@@ -648,6 +683,39 @@ def test_at_another_size_times_grow_like_d_and_radii_shrink_like_one_by_root_k(d
     assert schedules.first_bias(q) == pytest.approx(0.5 * p.random.scale * math.sqrt(math.log(d)))
     changed = grid.sized(p, d, k, words=5, margin=0.0, spread=0.25)
     assert (changed.words, changed.margin, changed.spread, changed.d) == (5, 0.0, 0.25, d)
+
+
+def test_as_many_neurons_win_at_every_d_if_a_step_of_the_bias_is_the_same_share_of_the_initial_weights() -> None:
+    """With one learning rate at every d half as many again survive at twice the d, and each of them stays smaller."""
+    base = SparseParams.model_validate({"device": "cpu", "sparse": CONTENT["sparse"]}).sparse
+    alive = {}
+    for d in (64, 128):
+        formula = grid.sized(base, d, grid.k_at(base, d))
+        same = Varied(formula, random=Varied(formula.random, lottery=base.random.lottery))
+        for name, p in (("formula", formula), ("same", same)):
+            world, rules = draw_world(p), schedules.rules(p, d)
+            state = schedules.begin(p, world, "random", 0, torch.device("cpu"))
+            purify.run(state, world, schedules.jobs(p, "random", ATTACK)[0].stretch, rules, 0, "lottery")
+            alive[name, d] = len(state.w) / p.random.neurons
+    assert alive["same", 128] / alive["same", 64] > 1.3
+    assert 0.8 < alive["formula", 128] / alive["formula", 64] < 1.2
+
+
+def test_the_evidence_is_what_the_grid_makes_of_the_quick_scale_at_its_d() -> None:
+    quick = CONTENT["sparse"]
+    wanted = overlaid(CONTENT, YAML(typ="safe", pure=True).load(ROOT / "presets/evidence.yaml"))["sparse"]
+    base, found = (SparseParams.model_validate({"device": "cpu", "sparse": part}).sparse for part in (quick, wanted))
+    q = grid.sized(base, found.d, grid.k_at(base, found.d))
+    pairs = [(q.k, found.k), (q.words, found.words), (q.tau, found.tau), (q.pure.bias, found.pure.bias)]
+    pairs += [
+        (getattr(q.random.lottery, name), getattr(found.random.lottery, name)) for name in ("lr", "until", "bias")
+    ]
+    pairs += [(q.random.neurons, found.random.neurons)]
+    for start in ("random", "pure"):
+        for part in ("clean", "adversarial"):
+            pairs.append(tuple(getattr(getattr(each, start), part).steps for each in (q, found)))
+    for formula, preset in pairs:
+        assert preset == pytest.approx(formula, rel=3e-3)
 
 
 def listed(**changes: Any) -> list[tuple[Any, ...]]:
@@ -667,7 +735,10 @@ def test_the_grid_has_the_cells_that_the_parameters_ask_for() -> None:
         ("spikes", "pure", 16, 3, 1.0, "l2"),
         ("incoherent", "pure", 16, 3, 1.0, "l2"),
         ("spread", "pure", 16, 3, 1.0, "l2"),
+        ("linf", "pure", 16, 3, 1.0, "linf"),  # at both radii
         ("linf", "pure", 16, 3, 1.0, "linf"),
+        ("linf", "pure", 16, 3, 0.0, "linf"),
+        ("linf", "pure", 16, 3, 0.0, "linf"),
         ("d", "random", 12, 3, 1.0, "l2"),
     ]
     assert listed(margin=0.0, grid__variants=["linf"]) == [
@@ -676,13 +747,24 @@ def test_the_grid_has_the_cells_that_the_parameters_ask_for() -> None:
         ("k", "pure", 16, 2, 0.0, "l2"),
         ("k", "pure", 16, 5, 0.0, "l2"),
         ("linf", "pure", 16, 3, 0.0, "linf"),
+        ("linf", "pure", 16, 3, 0.0, "linf"),
         ("d", "random", 12, 3, 0.0, "l2"),
     ]
+    some = list(grid.cells(params(grid__seeds=[4, 7], grid__ds=[16], grid__random_ds=[12], linf=[2.0, 1.75]).sparse))
+    seeds = [(c.of, c.start, c.p.margin, c.seed) for c in some if c.of in ("d", "k")]
+    assert seeds == [
+        *(("d", "pure", margin, seed) for margin in (1.0, 0.0) for seed in (4, 7)),
+        ("k", "pure", 1.0, 4),
+        ("d", "random", 1.0, 4),
+        ("d", "random", 1.0, 7),
+    ]
+    radii = [(c.p.tau, c.seed) for c in some if c.norm == "linf"]
+    assert radii == 2 * [(pytest.approx(3**-2.0), 4), (pytest.approx(3**-1.75), 4)]
 
 
 def test_a_version_of_the_world_differs_in_what_it_is_named_after() -> None:
     p = params(spikes=0.0, grid__spikes=2.5, grid__words=1.5, grid__spread=0.25).sparse
-    named = {cell.of: cell.p for cell in grid.cells(p) if cell.of not in ("d", "k")}
+    named = {cell.of: cell.p for cell in grid.cells(p) if cell.of not in ("d", "k") and cell.p.margin == p.margin}
     keys = ("spikes", "dictionary", "words", "spread", "margin", "k", "d", "tau")
     usual = (0.0, "orthogonal", 16, 0.0, p.margin, 3, 16, p.tau)
     different = {
@@ -693,7 +775,7 @@ def test_a_version_of_the_world_differs_in_what_it_is_named_after() -> None:
         "spikes": {"spikes": 2.5},
         "incoherent": {"dictionary": "incoherent", "words": 24},
         "spread": {"spread": 0.25},
-        "linf": {"dictionary": "identity"},
+        "linf": {"dictionary": "identity", "tau": 3**-1.75},
     }
     for q in named.values():
         assert draw_world(q).dictionary.shape == (16, q.words)
@@ -753,9 +835,8 @@ def test_a_stopped_training_goes_on_to_the_same_bytes(
     p, steps = params(**LONGER), Counted(monkeypatch)
     whole = at(tmp_path / "whole", monkeypatch, p)
     train.main(p, start)
-    needed = sum(job.stretch.steps for job in schedules.jobs(p.sparse, start, ATTACK)) * len(
-        getattr(p.sparse, start).seeds
-    )
+    seeds = getattr(p.sparse, start).seeds
+    needed = sum(job.stretch.steps for seed in seeds for job in schedules.jobs(p.sparse, start, ATTACK, seed))
     assert steps.taken == needed
     assert "going on" not in capsys.readouterr().err
 

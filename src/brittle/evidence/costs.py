@@ -52,12 +52,11 @@ COSTS = {
     "adversarial_probe": Cost(15, ("adversarial.attacked", *HARDENED)),
     "lsn": Cost(10, ("lsn.ds^3", "lsn.seeds", "lsn.units", "lsn.margins")),
     "f_star": Cost(5, ("f_star.ds", "f_star.samples")),
-    "sparse_train": Cost(
-        35, ("sparse.d^1.5", "sparse.random.neurons^0.5", "sparse.random.clean.steps^0.5", "sparse.pure.seeds")
-    ),
-    "sparse_probe": Cost(25, ("sparse.d", "sparse.pure.certified", "sparse.pure.seeds")),
-    "sparse_grid": Cost(30, ("sparse.grid.ds^2", "sparse.grid.random_ds^2")),
-    "sparse_low": Cost(15, ("sparse.low.samples", "sparse.d")),
+    "sparse_train": Cost(30, ("sparse.d^1.5", "sparse.random.neurons^0.5", "sparse.random.clean.steps^0.5")),
+    "sparse_probe": Cost(30, ("sparse.d", "sparse.pure.certified", "sparse.taus")),
+    # The largest dimension costs most, and is larger the larger the first is.
+    "sparse_grid": Cost(40, ("sparse.d^2", "sparse.grid.ds^2", "sparse.grid.random_ds^2", "sparse.grid.seeds")),
+    "sparse_low": Cost(20, ("sparse.low.samples", "sparse.d", "sparse.low.polynomial.degrees^0.2")),
     "mnist_cifar_probe": Cost(25, ("mnist_cifar.test", "mnist_cifar.uap.epochs^0.5")),
     "unseen": Cost(30, ("unseen.d", "unseen.seeds", "unseen.test^0.5")),
     "powers_train": Cost(30, ("powers.d^2.5", "powers.width", "powers.seeds")),  # more updates, too, where d is larger

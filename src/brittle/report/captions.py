@@ -237,8 +237,9 @@ FIGURES = [
     Caption(
         "sparse_theta",
         "What stays, and what is decided early (§1, §6.1)",
-        "(a) θ, how alike neurons are, between initial, clean and robust weights. (b) The rank that a neuron's word "
-        "had in its first weights. (c) How dense perturbations are in the basis of words.",
+        "(a) θ, how alike neurons are, between initial, clean and robust weights. (b) Which rank a neuron's word "
+        "had in its first weights, and whether the neuron was in Lemma B.2's S_pot of it. (c) How dense perturbations "
+        "are in the basis of words.",
         SPARSE,
         "sparse",
     ),
@@ -252,9 +253,10 @@ FIGURES = [
     ),
     Caption(
         "sparse_low",
-        "Linear models and the NTK (Thm 5.6)",
+        "Linear models, the NTK and polynomials (Thm 5.6, Cor 5.7)",
         "Test accuracy without a perturbation (open) and under PGD (filled), after clean and after adversarial "
-        "training: models of low complexity above, networks below.",
+        "training, by norm and radius; with the margin filter above, without it below. Models with fixed features "
+        "first, then networks.",
         SPARSE,
         "sparse",
     ),

@@ -137,3 +137,10 @@ def withstood(t: pd.DataFrame, sizes: pd.DataFrame) -> list[Check]:
             worst(rows, "accuracy", check, bound, name=f"{network} training, {attack}", samples=number, cells=())
         )
     return checks
+
+
+def tickets(t: pd.DataFrame) -> str:
+    """How many neurons Lemma B.2's sets have, and what becomes of them."""
+    pot, sure = (f"{span(t[f'clean_{s}'].round(2))} (the least {span(t[f'clean_{s}_least'])})" for s in ("pot", "sure"))
+    kept, won = (span(t[f"clean_{name}"].round(3)) for name in ("sure_kept", "winner_pot"))
+    return f"a word has {pot} neurons in S_pot and {sure} in S_sure, of which {kept} keep it; from S_pot {won}; "

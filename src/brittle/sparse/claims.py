@@ -3,10 +3,9 @@
 FP is "Feature Purification: How Adversarial Training Performs Robust Deep Learning". The paper proves these claims for
 d → ∞ and runs no experiments on them.
 
-Three rules ask for rows or columns that no stage writes yet. P8 looks for rows of the grid in l∞ with τ = 1/k^1.75. P9
-looks for rows in l∞ with margin = 0 at τ = 1/k² and 1/k^1.75, in the table of linear and NTK models and, of the
-purified network, in the grid. P11 prefers the column `winner_pot` (Lemma B.2's S_pot) to `winner`, and reports the
-columns `sure` and `pot`, the neurons a word has in S_sure and S_pot.
+Three rules ask for more than older tables have. P8 looks for rows of the grid in l∞ with τ = 1/k^1.75. P9 looks for
+rows in l∞ with margin = 0 at τ = 1/k² and 1/k^1.75, in the table of linear and NTK models and, of the purified network,
+in the grid. P11 prefers the column `winner_pot` (Lemma B.2's S_pot) to `winner`.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from brittle.sparse.claim_tables import (
     sampled,
     scale_of,
     shares,
+    tickets,
     withstood,
     worst,
 )
@@ -51,6 +51,7 @@ from brittle.verdicts import (
 
 CERTIFIED = 100  # samples that P5 asks for
 RADII = {"1/k²": 2.0, "1/k^1.75": 1.75}  # in l∞, by their exponent
+FIXED = ("linear", "NTK")  # models that P9 judges; polynomials are beside them
 NO_RANDOM = "networks from random weights"
 
 
@@ -288,18 +289,16 @@ def p9(tables: Tables) -> Finding:
     missing, models, purified = [], [], []
     for name, exponent in RADII.items():
         those, nets = (_at_radius(t[t["margin"] == 0], exponent) for t in (low, grid))
-        lost = [
-            f"{model} in l∞ without filter at τ = {name}"
-            for model in ("linear", "NTK")
-            if model not in set(those["model"])
-        ]
+        lost = [f"{model} in l∞ without filter at τ = {name}" for model in FIXED if model not in set(those["model"])]
         lost += [] if len(nets) else [f"the purified network in l∞ without filter at τ = {name}"]
         missing += lost
         if not lost:
-            models.append(those)
+            models.append(those[those["model"].isin(FIXED)])
             purified.append(nets)
-    by = low.groupby(["model", "norm", "margin"], sort=False)["pgd"]
-    words = [f"{model} {span(rows)} in {norm} with filter {margin:g}" for (model, norm, margin), rows in by]
+    by = low.groupby(["norm", "margin", "model"], sort=False)["pgd"]
+    words = [f"{model} {span(rows)} in {norm} with filter {margin:g}" for (norm, margin, model), rows in by]
+    by = grid[(grid["norm"] == "linf") & (grid["margin"] > 0)].groupby("margin", sort=False)["robust_pgd"]
+    words += [f"the purified network {span(rows)} in linf with filter {margin:g}" for margin, rows in by]
     scale = f"d {span(low['d'])}, k {span(low['k'])}, NTK of width {low['width'].max():g}"
     if not models:
         return not_run(*missing, measured=", ".join(words), scale=scale)
@@ -365,7 +364,7 @@ def p11(tables: Tables) -> Finding:
     name = "share that ends with a word of S_pot" if pot else "share that ends with its largest word"
     check = worst(t, "clean_winner_pot" if pot else "clean_winner", at_least, 0.8, name=name, samples="lucky")
     after = tables[NETWORKS].query("start == 'random' and network == 'lottery'")["same_word"]
-    counts = f"S_sure has {span(t['clean_sure'])} neurons a word, S_pot {span(t['clean_pot'])}; " if pot else ""
+    counts = tickets(t) if pot else ""
     measured = (
         f"{counts}the largest with w*'s sign {span(t['clean_winner'].round(3))} "
         f"(of any sign {span(t['clean_winner_unsigned'].round(3))}; chance {1 / t['words'].iloc[0]:.4f}); "

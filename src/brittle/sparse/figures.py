@@ -14,7 +14,7 @@ from brittle.sparse import plot, plot_scaling
 from brittle.sparse.params import SparseParams
 
 NETWORK = ["seed", "d", "k", "margin", "tau"]
-WEIGHTS = ["ratio", "predicted", "accuracy", "correlated", "runaway_energy", "local", "winner", "winner3"]
+WEIGHTS = ["ratio", "predicted", "accuracy", "correlated", "runaway_energy", "local", "winner", "winner3", "winner_pot"]
 DENSITY = ["fgm_l1_l2", "pgd_l1_l2"]
 TERMS = ["clean_dense", "clean_correlated", "clean_runaway_energy", "robust_pgd", "local", "theta_pairs"]
 
@@ -43,14 +43,15 @@ def main(params: Params) -> None:
         "k",
         "words",
         "margin",
+        "tau",
         "predicted",
         "clean_ratio",
         "clean_accuracy",
         "clean_pgd",
         "robust_accuracy",
     ]
-    grid = store.load_table("plots/sparse_grid.csv", [*columns, *TERMS], text=["of", "start"])
-    larger = long_runs.load("sparse_grid", [*columns, *TERMS], text=["of", "start"])
+    grid = store.load_table("plots/sparse_grid.csv", [*columns, *TERMS], text=["of", "start", "norm"])
+    larger = long_runs.load("sparse_grid", [*columns, *TERMS], text=["of", "start", "norm"])
     larger = larger[larger["d"] > grid["d"].max()]
     low = store.load_table(
         "plots/sparse_low.csv", ["tau", "d", "k", "margin", "accuracy", "pgd"], text=["model", "training", "norm"]

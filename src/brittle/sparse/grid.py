@@ -2,8 +2,11 @@
 
 Training starts from pure features at every d and k, with and without the margin filter, and in versions of the world
 (spike noise, more words than dimensions, uneven labellings, l∞); and from random weights at some d. The number of steps
-grows like d and the number k of words in a sample like d^κ; radii shrink like 1/√k (Theorem 5.3) and the bias, which
-depends on the noise, like 1/√d.
+grows like d and the number k of words in a sample like d^κ; radii shrink like 1/√k (Theorem 5.3) and the final bias
+like 1/√d, as does the window that it has to be in (docs/sparse.md).
+
+While the bias grows, a step of it is in proportion to η/d. With the same η at every d it would pass σ0 in ever more
+steps, against the same memory of momentum: more neurons would win, and each stay smaller. So η grows like d there.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ class Cell:
     of: str  # what is varied
     start: str
     p: Sparse
+    seed: int = 0
     norm: str = "l2"
 
 
@@ -59,22 +63,28 @@ def main(params: SparseParams) -> None:
 
 
 def cells(p: Sparse) -> Iterator[Cell]:
-    g = p.grid
+    g, filters = p.grid, dict.fromkeys((p.margin, 0.0))
+    first = g.seeds[0]
     for d in g.ds:
-        for margin in dict.fromkeys((p.margin, 0.0)):
-            yield Cell("d", "pure", sized(p, d, k_at(p, d), margin=margin))
+        for margin in filters:
+            at = sized(p, d, k_at(p, d), margin=margin)
+            yield from (Cell("d", "pure", at, seed) for seed in g.seeds)
     for k in g.ks:
-        yield Cell("k", "pure", sized(p, p.d, k))
+        yield Cell("k", "pure", sized(p, p.d, k), first)
     changes: dict[str, dict[str, Any]] = {
         "spikes": {"spikes": g.spikes},
         "incoherent": {"dictionary": "incoherent", "words": round(g.words * p.d)},
         "spread": {"spread": g.spread},
-        "linf": {"dictionary": "identity", "words": p.d},  # small ‖M‖₁ and ‖M‖∞, as Theorem 5.4 assumes
     }
     for name in g.variants:
-        yield Cell(name, "pure", sized(p, p.d, p.k, **changes[name]), "linf" if name == "linf" else "l2")
+        if name == "linf":  # small ‖M‖₁ and ‖M‖∞, as Theorem 5.4 assumes
+            for margin in filters:
+                at = sized(p, p.d, p.k, dictionary="identity", words=p.d, margin=margin)
+                yield from (Cell(name, "pure", Varied(at, tau=p.k**-power), first, "linf") for power in p.linf)
+        else:
+            yield Cell(name, "pure", sized(p, p.d, p.k, **changes[name]), first)
     for d in g.random_ds:
-        yield Cell("d", "random", sized(p, d, k_at(p, d)))
+        yield from (Cell("d", "random", sized(p, d, k_at(p, d)), seed) for seed in g.seeds)
 
 
 def k_at(p: Sparse, d: int) -> int:
@@ -84,7 +94,9 @@ def k_at(p: Sparse, d: int) -> int:
 
 def sized(p: Sparse, d: int, k: int, **changes: Any) -> Sparse:
     """The parameters at another d and k."""
-    longer, shorter = d / p.d, math.sqrt(p.k / k)
+    longer, shorter, lottery = d / p.d, math.sqrt(p.k / k), p.random.lottery
+    narrower = math.sqrt(longer * math.log(d) / math.log(p.d))  # b0 grows like √log d, the final bias falls like 1/√d
+    lottery = Varied(lottery, lr=lottery.lr * longer, until=max(1.0, lottery.until / narrower))
 
     def descent(how: Any) -> Any:
         return Varied(how, steps=math.ceil(how.steps * longer))
@@ -99,15 +111,13 @@ def sized(p: Sparse, d: int, k: int, **changes: Any) -> Sparse:
         tau=p.tau * shorter,
         **({"words": round(p.words * longer)} | changes),
         pure=start(p.pure, bias=p.pure.bias / math.sqrt(longer)),
-        random=start(p.random, neurons=math.ceil(p.random.neurons * longer)),
+        random=start(p.random, neurons=math.ceil(p.random.neurons * longer), lottery=lottery),
     )
 
 
 def measured(cell: Cell, where: torch.device) -> dict[str, object]:
     """Train one network cleanly and adversarially; return all measurements as one row."""
-    p = cell.p
-    tau = p.tau if cell.norm == "l2" else p.tau / math.sqrt(p.d)  # so that the dense perturbation is the same
-    seed = getattr(p, cell.start).seeds[0]
+    p, tau, seed = cell.p, cell.p.tau, cell.seed
     world, rules = draw_world(p), schedules.rules(p, p.d)
     setting = Setting.of(world, *drawn(world, p.test, rng(p.seed, "sparse test"), where))
     state, nets = schedules.begin(p, world, cell.start, seed, where), {}
@@ -116,11 +126,14 @@ def measured(cell: Cell, where: torch.device) -> dict[str, object]:
         nets[job.name] = state.net(rules)
         start, state = state.start, state.then()
     clean, robust = nets["clean"], nets["robust"]
-    row: dict[str, object] = {"of": cell.of, "start": cell.start, "norm": cell.norm, "d": p.d, "k": p.k}
+    row: dict[str, object] = {"of": cell.of, "start": cell.start, "seed": seed, "norm": cell.norm, "d": p.d}
     row |= {
+        "k": p.k,
         "words": p.words,
         "margin": p.margin,
         "tau": tau,
+        "attacked": min(ATTACKED, p.test),
+        "test": p.test,
         "steps": job.stretch.steps,
         "predicted": world.words_on() / p.words,
     }

@@ -1,17 +1,17 @@
-"""Clean and adversarial training of models with fixed features: a linear one and the NTK (FP §3, Theorem 5.6).
+"""Train models with fixed features cleanly and adversarially: linear, the NTK, polynomials (FP §3, Thm 5.6, Cor 5.7).
 
-In l2, the world is the chapter's own; in l∞, M = I, the case of Theorem 5.6, with the radius at which the dense
-perturbation is the same.
+In l2, the world is the chapter's own; in l∞, M = I, the case of Theorem 5.6. Both with the margin filter and without.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 
 from brittle.attacks import softened_pgd
@@ -25,9 +25,10 @@ from brittle.nets import symmetric
 from brittle.nets.family import Family
 from brittle.nets.linear import Linear
 from brittle.nets.ntk import Ntk
+from brittle.nets.polynomial import Polynomial
 from brittle.sparse import params as schema
 from brittle.sparse import settings
-from brittle.sparse.params import SparseParams
+from brittle.sparse.params import Sparse, SparseParams
 from brittle.sparse.settings import Setting
 from brittle.train import sgd
 from brittle.train.purify import drawn
@@ -43,46 +44,73 @@ class Model:
     family: Family
     width: int
     optimiser: str
-    how: schema.Linear | schema.Ntk  # its epochs and learning rate
+    how: schema.Linear | schema.Ntk | schema.Polynomial  # its epochs and learning rate
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world, and the radii that models are attacked and trained with there."""
+
+    norm: str
+    taus: tuple[float, ...]
+    setting: Setting
 
 
 def main(params: SparseParams) -> None:
-    p, low = params.sparse, params.sparse.low
+    p = params.sparse
     where = device.pick(params.device)
+    work = [(case, model) for case in cases(p, where) for model in models(p, case.setting, where)]
+    rows = [row for case, model in tracked(work, "linear, NTK and polynomials") for row in trained(p, case, model)]
+    store.save_table("plots/sparse_low.csv", pd.DataFrame(rows))
+
+
+def cases(p: Sparse, where: torch.device) -> Iterator[Case]:
+    """The chapter's own world, and that of Theorem 5.6, each with its filter and without."""
     own = settings.load_setting(p, where)
     labels = labelling(p.d, p.spread, rng(p.seed, "labelling"))
     identity = replace(own.world, dictionary=np.eye(p.d, dtype=np.float32), w_star=labels)
-    plain = Setting.of(identity, *drawn(identity, p.test, rng(p.seed, "sparse test"), where))
+    for margin in dict.fromkeys((p.margin, 0.0)):
+        for norm, world, taus in (
+            ("l2", own.world, (p.tau,)),
+            ("linf", identity, tuple(p.k**-power for power in p.linf)),
+        ):
+            world = replace(world, margin=margin)
+            yield Case(norm, taus, Setting.of(world, *drawn(world, p.test, rng(p.seed, "sparse test"), where)))
+
+
+def models(p: Sparse, setting: Setting, where: torch.device) -> list[Model]:
+    low = p.low
     features = symmetric.random(low.ntk.width, p.d, 1.0, rng(p.seed, "ntk")).to(where)
-    models = [
+    return [
         Model("linear", Linear(p.d), 1, "sgd", low.linear),
         Model("NTK", Ntk(features, low.ntk.bias, low.ntk.rho), low.ntk.width, "adam", low.ntk),
+        *(
+            Model(f"degree {n}", Polynomial(setting.dictionary, n, math.sqrt(p.k)), 1, "adam", low.polynomial)
+            for n in low.polynomial.degrees
+        ),
     ]
-    steps_of = {"clean": 0, "fgm": 1, "pgd": p.pgd}
-    cases = [
-        (norm, tau, setting, training, model)
-        for norm, tau, setting in (("l2", p.tau, own), ("linf", p.tau / math.sqrt(p.d), plain))
-        for training in low.trainings
-        for model in models
-    ]
-    rows = []
-    for norm, tau, setting, training, model in tracked(cases, "linear and NTK models"):
-        x, y = (part[None] for part in drawn(setting.world, low.samples, rng(p.seed, f"low {norm}"), where))
-        plan = SgdPlan(epochs=model.how.epochs, batch=low.batch, optimiser=model.optimiser)
-        member, perturb = Member(p.seed, lr=model.how.lr, momentum=p.momentum), adversary(norm, tau, steps_of[training])
-        theta = sgd.train(model.family, [member], x, y, plan, perturb=perturb).theta
 
-        def f(points: Tensor, theta: Tensor = theta, family: Family = model.family) -> Tensor:
-            return family(theta, points[None])[0]
 
-        few = setting.first(ATTACKED)
-        found = {name: few.accuracy(f, delta) for name, delta in few.perturbed(f, norm, tau).items()}
-        rows.append(
-            {"model": model.name, "width": model.width, "training": training, "norm": norm, "tau": tau, "d": p.d}
-            | {"k": p.k, "margin": p.margin, "accuracy": setting.accuracy(f)}
-            | found
-        )
-    store.save_table("plots/sparse_low.csv", pd.DataFrame(rows))
+def trained(p: Sparse, case: Case, model: Model) -> Iterator[dict[str, object]]:
+    """Train a model in every way, adversarially for each radius, and measure it at the radii that it is meant for."""
+    few = case.setting.first(ATTACKED)
+    x, y = (t[None] for t in drawn(case.setting.world, p.low.samples, rng(p.seed, f"low {case.norm}"), few.x.device))
+    plan = SgdPlan(epochs=model.how.epochs, batch=p.low.batch, optimiser=model.optimiser)
+    member, steps = Member(p.seed, lr=model.how.lr, momentum=p.momentum), {"clean": 0, "fgm": 1, "pgd": p.pgd}
+    for training in p.low.trainings:
+        for taus in [case.taus] if training == "clean" else [(tau,) for tau in case.taus]:
+            perturb = adversary(case.norm, taus[0], steps[training])
+            theta = sgd.train(model.family, [member], x, y, plan, perturb=perturb).theta
+
+            def f(points: Tensor, theta: Tensor = theta) -> Tensor:
+                return model.family(theta, points[None])[0]
+
+            about = {"model": model.name, "width": model.width, "training": training, "norm": case.norm}
+            about |= {"d": p.d, "k": p.k, "margin": case.setting.world.margin, "accuracy": case.setting.accuracy(f)}
+            about |= {"attacked": len(few.x), "test": len(case.setting.x)}
+            for tau in taus:
+                deltas = few.perturbed(f, case.norm, tau)
+                yield about | {"tau": tau} | {name: few.accuracy(f, delta) for name, delta in deltas.items()}
 
 
 def adversary(norm: str, tau: float, steps: int) -> Callable[[Tensor], Perturb] | None:

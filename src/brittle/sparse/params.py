@@ -92,15 +92,23 @@ class Ntk(Section):
     lr: Annotated[float, POSITIVE]
 
 
+class Polynomial(Section):
+    degrees: Annotated[list[int], distinct_integers(2)]
+    epochs: Annotated[int, SIZE]
+    lr: Annotated[float, POSITIVE]
+
+
 class Low(Section):
     samples: Annotated[int, SIZE]
     batch: Annotated[int, SIZE]
     trainings: Annotated[list[str], some_of(*TRAININGS)]
     linear: Linear
     ntk: Ntk
+    polynomial: Polynomial
 
 
 class Grid(Section):
+    seeds: Annotated[list[int], distinct_integers(0)]
     ds: Annotated[list[int], distinct_integers(8)]
     ks: Annotated[list[int], distinct_integers(1)]
     kappa: Annotated[float, SHARE]
@@ -127,6 +135,7 @@ class Sparse(Section):
     test: Annotated[int, integer(10, 10**7)]
     tau: Annotated[float, POSITIVE]
     taus: Annotated[list[float], distinct_numbers("> 0", lambda v: v > 0)]
+    linf: Annotated[list[float], distinct_numbers("> 0", lambda v: v > 0)]
     momentum: Annotated[float, SHARE]
     decay: Annotated[float, NOT_NEGATIVE]
     rho: Annotated[float, SHARE]

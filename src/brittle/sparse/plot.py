@@ -198,16 +198,17 @@ BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2, "font
 
 def theta(table: pd.DataFrame, networks: pd.DataFrame) -> Figure:
     """FP Figure 2 on this model; where the winners of the lottery started; how dense perturbations are."""
-    figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.9), layout="constrained", width_ratios=[1.7, 0.8, 1.1])
+    figure, axes = plt.subplots(1, 3, figsize=(8.6, 3.9), layout="constrained", width_ratios=[1.6, 0.95, 1.1])
     start = starts_of(networks)[0]
     _thetas(axes[0], table[table["start"] == start])
     axes[0].set_title(f"(a) {STARTS[start]}:\nhow alike features are")
-    first, three = (mean(networks, name, start=start, network="clean") for name in ("winner", "winner3"))
-    for i, (share, colour) in enumerate(((first, ORANGE), (three, "#E9AE80"), (1 / networks["d"].iloc[0], GREY))):
+    names = ("winner", "winner3", "winner_pot")
+    shares = [mean(networks, name, start=start, network="clean") for name in names] + [1 / networks["d"].iloc[0]]
+    for i, (share, colour) in enumerate(zip(shares, (ORANGE, "#E9AE80", PURPLE, GREY), strict=True)):
         axes[1].bar(i, 100 * share, color=colour, width=0.6)
         axes[1].annotate(number(100 * share), (i, np.nan_to_num(100 * share)), (0, 2), ha="center", **SMALL)
-    axes[1].set_xticks(range(3), ["first", "first 3", "chance\n$1/d$"])
-    axes[1].set(ylabel="pure neurons (%)", ylim=(0, 112), xlabel="rank of the neuron's word\nin its first weights")
+    axes[1].set_xticks(range(4), ["first", "first\n3", "in\n$S_{pot}$", "$1/d$"])
+    axes[1].set(ylabel="pure neurons (%)", ylim=(0, 112), xlabel="the neuron's word\nin its first weights")
     axes[1].set_title("(b) who wins\nthe lottery")
     _densities(axes[2], networks)
     about(figure, networks.iloc[0])

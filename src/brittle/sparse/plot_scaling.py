@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -29,6 +30,7 @@ def prediction(grid: pd.DataFrame, networks: pd.DataFrame) -> Figure:
     points = pd.concat([grid[(grid["start"] == "pure") & (grid["words"] <= grid["d"])], own])[
         ["of", "start", "d", "k", "margin", "predicted", "clean_ratio"]
     ]
+    points = points.groupby(["of", "start", "d", "k", "margin"], sort=False).mean().reset_index()  # over seeds
     points = points[points["clean_ratio"] > 0]  # others cannot be shown on a logarithmic axis
     shown = pd.concat([points["predicted"], points["clean_ratio"], networks["predicted"]])
     ends = np.array([shown.min() / 1.4, shown.max() * 1.4])
@@ -76,7 +78,9 @@ def scaling(grid: pd.DataFrame, networks: pd.DataFrame, curves: pd.DataFrame, al
     if "random" in starts_of(networks):
         table = pd.DataFrame([_own(networks, curves, alike)])
         grid = grid[~((grid["start"] == "random") & (grid["d"] == table["d"].iloc[0]))]
-    table = pd.concat([grid.assign(robust_error=1 - grid["robust_pgd"]), table]).sort_values("d")
+    grid = grid.assign(robust_error=1 - grid["robust_pgd"])
+    grid = grid.groupby(["start", "d", "margin"])[list(TERMS)].mean().reset_index()  # over seeds
+    table = pd.concat([grid, table]).sort_values("d")
     ds, handles = np.sort(table["d"].unique()).astype(float), []
     for (start, bare), rows in table.groupby(["start", table["margin"] == 0]):
         line, marker, fill = "--" if bare else "-", "D" if start == "random" else "o", "white" if bare else None
@@ -126,56 +130,81 @@ def _own(networks: pd.DataFrame, curves: pd.DataFrame, alike: pd.DataFrame) -> d
 # --- Models whose features are not trained
 
 TRAININGS = {"clean": ("clean", ORANGE), "fgm": ("FGM", BLUE), "pgd": ("PGD", BLUE)}
+BALLS = {"l2": "\\ell_2", "linf": "\\ell_\\infty"}
 
 
 def low(table: pd.DataFrame, networks: pd.DataFrame, curves: pd.DataFrame, grid: pd.DataFrame) -> Figure:
-    """Accuracy and robust accuracy of linear and NTK models, beside the network's (Theorem 5.6)."""
-    points = pd.DataFrame([*_models(table), *_purified(networks, curves, grid)])
-    rows = list(points["label"].unique())
-    size = (8.2, 1.7 + 0.24 * len(rows))
-    figure, axes = plt.subplots(1, 2, figsize=size, layout="constrained", sharey=True)
-    for ax, (norm, symbol), letter in zip(axes, (("l2", "\\ell_2"), ("linf", "\\ell_\\infty")), "ab", strict=True):
-        for row in points[points["norm"] == norm].itertuples():
-            at, colour = -rows.index(row.label), TRAININGS[row.training][1]
-            ax.plot([row.pgd, row.accuracy], [at, at], color=colour, linewidth=1.0, zorder=1)
-            ax.plot([row.accuracy], [at], "o", color=colour, markerfacecolor="white", markersize=7)
-            ax.plot([row.pgd], [at], "o", color=colour, markersize=4.5)
-        ax.axvline(50, color="black", linestyle=":", linewidth=1.0)
-        tau = table.loc[table["norm"] == norm, "tau"].iloc[0]
-        ax.set(xlim=(-4, 104), xlabel="test accuracy (%)", title=f"({letter}) ${symbol}$, $\\tau={tau:.4g}$")
-        ax.tick_params(axis="y", length=0)
-    axes[0].set_yticks(-np.arange(len(rows)), rows)
-    axes[0].set(ylabel="model, training", ylim=(0.6 - len(rows), 0.6))
+    """Accuracy and robust accuracy of models with fixed features, beside the networks' (Theorem 5.6, Corollary 5.7).
+
+    One column a norm and radius; with the margin filter above, without it, the paper's distribution, below.
+    """
+    points = pd.DataFrame([*_models(table), *_grown(table, grid), *_from_random(networks, curves)])
+    balls = table[["norm", "tau"]].drop_duplicates().sort_values(["norm", "tau"]).to_numpy().tolist()
+    margins, rows = sorted(table["margin"].unique(), reverse=True), list(points["label"].unique())
+    shape = len(margins), len(balls)
+    size = (2.6 + 2.0 * shape[1], 0.9 + shape[0] * (0.7 + 0.2 * len(rows)))
+    figure, axes = plt.subplots(*shape, figsize=size, layout="constrained", sharey=True, sharex=True, squeeze=False)
+    letters = iter("abcdefghijkl")
+    for line, margin in zip(axes, margins, strict=True):
+        for ax, (norm, tau) in zip(line, balls, strict=True):
+            here = points[(points["norm"] == norm) & np.isclose(points["tau"], tau) & (points["margin"] == margin)]
+            _dumbbells(ax, here, rows)
+            told = f"filter {margin:g}" if margin else "no filter"
+            ax.set_title(f"({next(letters)}) {told}\n${BALLS[norm]}$, $\\tau={tau:.3g}$")
+        line[0].set_yticks(-np.arange(len(rows)), rows)
+        line[0].set(ylabel="model, training", ylim=(0.6 - len(rows), 0.6))
+    for ax in axes[-1]:
+        ax.set(xlim=(-4, 104), xlabel="test accuracy (%)")
     handles = [mark("no perturbation", "o", fill="white"), mark("under PGD", "o")]
     handles += [Patch(color=ORANGE, label="clean training"), Patch(color=BLUE, label="adversarial training")]
     handles.append(Line2D([], [], color="black", linestyle=":", label="1/2 (Thm 5.6)"))
     figure.legend(handles=handles, loc="outside lower center", ncols=5, columnspacing=1.4, handlelength=1.4)
-    about(figure, table.iloc[0])
+    sizes = f"$d={table['d'].iloc[0]:g}$, $k={table['k'].iloc[0]:g}$"
+    figure.suptitle(sizes, x=0.01, ha="left", fontsize="small", color=GREY)
     return figure
 
 
-def _models(table: pd.DataFrame) -> Iterator[dict[str, object]]:
-    for row in table.sort_values("model", key=lambda names: names.str.lower(), kind="stable").itertuples():
-        label = f"{row.model}, {TRAININGS[row.training][0]}"
-        found = {"accuracy": 100 * row.accuracy, "pgd": 100 * row.pgd}
-        yield {"label": label, "training": row.training, "norm": row.norm} | found
+def _dumbbells(ax: Axes, points: pd.DataFrame, rows: list[str]) -> None:
+    for row in points.itertuples():
+        at, colour = -rows.index(row.label), TRAININGS[row.training][1]
+        ax.plot([100 * row.pgd, 100 * row.accuracy], [at, at], color=colour, linewidth=1.0, zorder=1)
+        ax.plot([100 * row.accuracy], [at], "o", color=colour, markerfacecolor="white", markersize=7)
+        ax.plot([100 * row.pgd], [at], "o", color=colour, markersize=4.5)
+    ax.axvline(50, color="black", linestyle=":", linewidth=1.0)
+    ax.tick_params(axis="y", length=0)
 
 
-def _purified(networks: pd.DataFrame, curves: pd.DataFrame, grid: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """The same for the networks: in l2 from either start, in l∞ from the grid."""
-    at = curves[np.isclose(curves["tau"], networks["tau"].iloc[0])]
-    for start in STARTS:
-        for name, training, told in (("clean", "clean", "clean"), ("robust", "fgm", "clean, then FGM")):
-            about = {"label": f"network {STARTS[start]}, {told}", "training": training}
-            right = mean(networks, "accuracy", start=start, network=name)
-            pgd = mean(at, "accuracy", start=start, network=name, attack="pgd")
-            yield about | {"norm": "l2", "accuracy": 100 * right, "pgd": 100 * pgd}
-            for row in grid[(grid["of"] == "linf") & (grid["start"] == start)].to_dict("records"):
-                yield about | {
-                    "norm": "linf",
-                    "accuracy": 100 * row[f"{name}_accuracy"],
-                    "pgd": 100 * row[f"{name}_pgd"],
-                }
+SHOWN = ["label", "training", "norm", "tau", "margin", "accuracy", "pgd"]
+
+
+def _models(table: pd.DataFrame) -> list[dict[str, object]]:
+    labels = [f"{row.model}, {TRAININGS[row.training][0]}" for row in table.itertuples()]
+    order = ["model", "training"]
+    ordered = table.assign(label=labels).sort_values(order, key=lambda names: names.str.lower(), kind="stable")
+    return ordered[SHOWN].to_dict("records")
+
+
+PHASES = (("clean", "clean", "clean"), ("robust", "fgm", "clean, then FGM"))
+
+
+def _grown(table: pd.DataFrame, grid: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """The networks from pure features in the grid, of the same size, in either norm."""
+    same = grid[(grid["d"] == table["d"].iloc[0]) & (grid["start"] == "pure") & grid["of"].isin(["d", "linf"])]
+    for name, training, told in PHASES:
+        means = same.groupby(["norm", "tau", "margin"])[[f"{name}_accuracy", f"{name}_pgd"]].mean().reset_index()
+        means = means.rename(columns={f"{name}_accuracy": "accuracy", f"{name}_pgd": "pgd"})
+        yield from means.assign(label=f"network {STARTS['pure']}, {told}", training=training)[SHOWN].to_dict("records")
+
+
+def _from_random(networks: pd.DataFrame, curves: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """The networks from random weights, in l2."""
+    sizes = networks.iloc[0]
+    at = curves[np.isclose(curves["tau"], sizes["tau"])]
+    for name, training, told in PHASES:
+        about = {"label": f"network {STARTS['random']}, {told}", "training": training, "norm": "l2"}
+        right = mean(networks, "accuracy", start="random", network=name)
+        pgd = mean(at, "accuracy", start="random", network=name, attack="pgd")
+        yield about | {"tau": sizes["tau"], "margin": sizes["margin"], "accuracy": right, "pgd": pgd}
 
 
 # --- Transfer

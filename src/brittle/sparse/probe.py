@@ -17,7 +17,9 @@ from brittle.nets.symmetric import Symmetric
 from brittle.nets.symmetric_from_below import from_below
 from brittle.probes.certify import certified
 from brittle.probes.density import density
+from brittle.probes.lottery import tickets
 from brittle.probes.mixture import decompose, mixture
+from brittle.probes.separable import certain
 from brittle.probes.theta import correlated, local, moved, theta, theta_pairs, turned
 from brittle.sparse import schedules, settings
 from brittle.sparse.params import Sparse, SparseParams
@@ -26,6 +28,7 @@ from brittle.sparse.settings import Setting
 
 ATTACKED = 500  # test samples under attack
 BINS = 80  # in a histogram
+NARROW = 2  # networks of more neurons than this many times d have one kind of certificate only
 
 
 def main(params: SparseParams) -> None:
@@ -42,12 +45,14 @@ def main(params: SparseParams) -> None:
     with bar(sum(len(nets.nets) for nets in trained.values()), "probing") as shown:
         for (start, seed), nets in trained.items():
             thetas += alike(nets, start, seed)
+            lucky = lottery(nets, setting, p, seed) if start == "random" else {}
             certain = few.first(getattr(p, start).certified if seed == getattr(p, start).seeds[0] else 0)
             for name, net in nets.nets.items():
                 about = {"start": start, "seed": seed, "network": name}
                 sizes = {"d": p.d, "words": p.words, "k": p.k, "margin": p.margin, "tau": p.tau, "attacked": len(few.x)}
                 sizes |= {"certified": len(certain.x), "drawn": drawn(p, start)}
                 row = about | sizes | network(net, name, nets, setting, p)
+                row |= {} if name.startswith("direct") else lucky
                 if "lottery" not in name:  # those are only intermediate networks
                     at_tau, found = attacked(net, few, p)
                     curves += [about | row for row in found]
@@ -88,9 +93,12 @@ def proved(net: Symmetric, few: Setting, taus: list[float]) -> Iterator[dict[str
     if len(few.x) == 0:
         return
     x = (few.y[:, None] * few.x).cpu().double()  # f is odd: every label is 1 now
-    radius = certified(from_below(net.to(torch.device("cpu"))), x, torch.ones_like(x[:, 0])).radius
-    for tau in taus:
-        yield {"attack": "certified", "tau": tau, "accuracy": float((radius > tau).double().mean())}
+    net, ones = net.to(torch.device("cpu")), torch.ones_like(x[:, 0])
+    sure = certain(net, x, ones, taus)
+    if len(net.w) <= NARROW * net.w.shape[1]:  # else it takes minutes
+        sure |= certified(from_below(net), x, ones).radius[:, None] > torch.tensor(taus)
+    for tau, share in zip(taus, sure.double().mean(0).tolist(), strict=True):
+        yield {"attack": "certified", "tau": tau, "accuracy": share}
 
 
 def network(net: Symmetric, name: str, nets: TrainedPhases, setting: Setting, p: Sparse) -> dict[str, float]:
@@ -111,6 +119,20 @@ def network(net: Symmetric, name: str, nets: TrainedPhases, setting: Setting, p:
         found |= {"winner_unsigned": float((before.abs().argmax(1) == word).double().mean())}
         found |= {"same_word": float((neurons.word[lucky.pure] == word).double().mean())}
         found |= {"rest": float(neurons.rest[lucky.pure].square().mean().sqrt())}
+    return found
+
+
+def lottery(nets: TrainedPhases, setting: Setting, p: Sparse, seed: int) -> dict[str, float]:
+    """Count Lemma B.2's sets, and how many neurons keep the words that these promise them."""
+    basis, b0 = (setting.dictionary, setting.w_star), schedules.first_bias(p)
+    every = tickets(schedules.begin(p, setting.world, "random", seed, setting.x.device).w, *basis, b0)
+    after, alive = decompose(nets.nets["clean"].w, *basis), tickets(nets.start, *basis, b0)
+    kept = alive.sure.gather(1, after.word[:, None])[:, 0] & after.pure
+    found = {"winner_pot": float(alive.pot.gather(1, after.word[:, None])[after.pure].double().mean())}
+    found |= {"sure_kept": float(kept.sum()) / max(1, int(every.sure.sum()))}
+    for name, lucky in (("pot", every.pot), ("sure", every.sure)):
+        a_word = lucky.sum(0).double()
+        found |= {name: float(a_word.mean()), f"{name}_least": float(a_word.min())}
     return found
 
 

@@ -33,17 +33,18 @@ class Phase:
     stretch: Stretch
 
 
-def jobs(p: Sparse, start: str, attack: Attack) -> list[Phase]:
-    """Clean training, adversarial training from there (Algorithm 2), and those that `also` asks for."""
+def jobs(p: Sparse, start: str, attack: Attack, seed: int | None = None) -> list[Phase]:
+    """Clean training, adversarial training from there (Algorithm 2), and, with the first seed, what `also` asks for."""
     how: Random | Pure = getattr(p, start)
     clean = Stretch(how.clean.steps, how.clean.batch, how.clean.lr)
     hard = Stretch(how.adversarial.steps, how.adversarial.batch, how.adversarial.lr, attack=attack)
     lottery = _lottery(p) if start == "random" else None
     every = [Phase("lottery", None, lottery)] if lottery else []
     every += [Phase("clean", "lottery" if lottery else None, clean), Phase("robust", "clean", hard)]
-    if "pgd" in how.also:
+    also = how.also if seed is None or seed == how.seeds[0] else ()
+    if "pgd" in also:
         every.append(Phase("pgd", "clean", replace(hard, attack=replace(attack, steps=p.pgd))))
-    if "direct" in how.also:  # adversarial from the first step; the radius grows, or else all neurons would die
+    if "direct" in also:  # adversarial from the first step; the radius grows, or else all neurons would die
         every += [Phase("direct_lottery", None, replace(lottery, attack=attack, warm=1.0))] if lottery else []
         every.append(Phase("direct", "direct_lottery" if lottery else None, hard))
     return every
@@ -83,7 +84,7 @@ class TrainedPhases:
 
 def load_nets(p: Sparse, start: str, seed: int, where: torch.device) -> TrainedPhases:
     """Load the networks that stage `sparse_train` saved."""
-    every = [job.name for job in jobs(p, start, Attack("l2", p.tau))]
+    every = [job.name for job in jobs(p, start, Attack("l2", p.tau), seed)]
     axes = {f"{seed}.start": "m d"} | {f"{seed}.{name}.b": "one" for name in every}
     axes |= {
         f"{seed}.{name}.w": "..." if name == "direct_lottery" else "n d" if name == "direct" else "m d"

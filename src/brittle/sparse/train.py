@@ -34,14 +34,14 @@ def main(params: SparseParams, start: str) -> None:
     if start not in STARTS:
         raise BadInput(f"{start}: is not a start; must be one of {', '.join(STARTS)}")
     setting = settings.load_setting(p, device.pick(params.device))
-    every = schedules.jobs(p, start, Attack("l2", p.tau))
     seeds = getattr(p, start).seeds
+    jobs = {seed: schedules.jobs(p, start, Attack("l2", p.tau), seed) for seed in seeds}
     arrays, rows, growth = {}, [], []
-    work = len(seeds) * sum(effort(job) for job in every)
+    work = sum(effort(job) for every in jobs.values() for job in every)
     with resumable(STAGE) as checkpoints, bar(work, f"training from {start} weights") as shown:
         for seed in seeds:
             done: dict[str, Training] = {}
-            for job in every:
+            for job in jobs[seed]:
                 if job.source:
                     begin = done[job.source].then()
                 else:
