@@ -20,7 +20,7 @@ from brittle.nets import imagenet
 from brittle.nets.alexnet import AlexNet
 from brittle.nets.image_layers import MEAN, STD, Layered
 from brittle.nets.pre_resnet import Block, PreResNet
-from brittle.nets.small_map import PIXELS, SmallMapConv, StridedConv
+from brittle.nets.small_map import PIXELS, QuickConv, StridedConv
 from brittle.nets.weights import flat, restore
 from brittle.pictures import cifar10_nets, cifar10_probe
 from brittle.pictures.cifar10_params import deepest_layer
@@ -58,10 +58,10 @@ SHAPES = [  # in, out, kernel, height, width
 ]
 
 
-def both(into: int, out: int, kernel: tuple[int, int], bias: bool) -> tuple[SmallMapConv, nn.Conv2d]:
+def both(into: int, out: int, kernel: tuple[int, int], bias: bool) -> tuple[QuickConv, nn.Conv2d]:
     """The same convolution in two ways, in float64."""
     padding = (kernel[0] // 2, kernel[1] // 2)
-    ours = SmallMapConv(into, out, kernel, padding=padding, bias=bias).double()
+    ours = QuickConv(into, out, kernel, padding=padding, bias=bias).double()
     plain = nn.Conv2d(into, out, kernel, padding=padding, bias=bias).double()
     plain.load_state_dict(ours.state_dict())
     return ours, plain
@@ -88,7 +88,7 @@ def test_a_small_map_s_convolution_is_the_convolution(
 
 
 def test_a_small_map_s_convolution_takes_and_gives_channels_last() -> None:
-    conv = SmallMapConv(4, 6, 3, padding=1).to(memory_format=torch.channels_last)
+    conv = QuickConv(4, 6, 3, padding=1).to(memory_format=torch.channels_last)
     x = numbers("x", 5, 4, 2, 2).float()
     last = x.contiguous(memory_format=torch.channels_last)
     assert conv(last).is_contiguous(memory_format=torch.channels_last)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor, nn
 
-from brittle.core.device import check_bfloat16
+from brittle.core.device import check_bfloat16, keep_freed_memory
 from brittle.core.errors import BadInput
 from brittle.core.progress import Bar, Checkpoints
 from brittle.nets.weights import flat
@@ -42,6 +42,7 @@ def fit(
     purpose: str = "",
 ) -> Fit:
     """Train the network in place, saving checkpoints on the way."""
+    keep_freed_memory()
     if images.precision == "bfloat16":
         check_bfloat16(x.device)
     plan = replace(plan, precision=images.precision, compile=images.compile)
