@@ -20,7 +20,7 @@ from brittle.nets import imagenet
 from brittle.nets.alexnet import AlexNet
 from brittle.nets.image_layers import MEAN, STD, Layered
 from brittle.nets.pre_resnet import Block, PreResNet
-from brittle.nets.small_map import PIXELS, QuickConv, StridedConv
+from brittle.nets.small_map import PIXELS, QuickConv, StridedConv, bilinear, quicken
 from brittle.nets.weights import flat, restore
 from brittle.pictures import cifar10_nets, cifar10_probe
 from brittle.pictures.cifar10_params import deepest_layer
@@ -85,6 +85,59 @@ def test_a_small_map_s_convolution_is_the_convolution(
         torch.testing.assert_close(mine, theirs, rtol=0, atol=1e-12)
     with torch.no_grad():
         torch.testing.assert_close(ours(x), plain(x), rtol=0, atol=1e-12)
+
+
+OPTIONS = [  # in, out, groups, kernel, stride, padding, height, width
+    (6, 4, 1, 1, 1, 0, 7, 5),
+    (6, 4, 1, 1, 2, 0, 7, 5),
+    (4, 6, 1, 3, 2, 1, 4, 2),
+    (4, 6, 1, 3, 1, 1, 8, 4),
+    (4, 6, 1, 3, 1, 0, 6, 4),
+    (4, 6, 1, 3, 3, 2, 4, 3),
+    (6, 6, 6, 3, 1, 1, 2, 1),
+    (6, 6, 6, 3, 2, 1, 2, 1),
+    (6, 6, 6, 3, 1, 1, 4, 2),
+    (6, 4, 2, 3, 1, 1, 2, 1),
+]
+
+
+@pytest.mark.parametrize(("into", "out", "groups", "size", "stride", "padding", "h", "w"), OPTIONS)
+def test_a_quickened_convolution_is_the_convolution(
+    into: int, out: int, groups: int, size: int, stride: int, padding: int, h: int, w: int
+) -> None:
+    conv = nn.Conv2d(into, out, size, stride=stride, padding=padding, groups=groups).double()
+    x, found = numbers("x", 3, into, h, w).requires_grad_(), []
+    for each in (deepcopy(conv), quicken(conv)):
+        y = each(x)
+        found.append([y, *torch.autograd.grad((y * numbers("weights", *y.shape)).sum(), [x, *each.parameters()])])
+    for plain, quick in zip(*found, strict=True):
+        torch.testing.assert_close(quick, plain, rtol=0, atol=1e-12)
+
+
+def test_a_small_map_takes_fewer_products_than_pairs_of_pixels() -> None:
+    """Karatsuba: 3 for 2 pixels, 9 for 4. Winograd: 4 for 2 outputs. A stride takes each pair that is connected."""
+
+    def products(n: int, size: int, stride: int = 1) -> int:
+        return len(bilinear((n, 1), (size, size), (stride, 1), (size // 2, size // 2))[0].b)
+
+    assert [products(2, 3), products(4, 5), products(4, 3), products(8, 3), products(4, 3, 2)] == [3, 9, 8, 16, 5]
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "resnet50"])
+def test_a_quickened_network_is_torchvision_s(name: str) -> None:
+    net = imagenet.build(name, 0).double()
+    plain = deepcopy(net)
+    for part in plain.modules():
+        if type(part) is QuickConv:
+            part.__class__ = nn.Conv2d
+    x = torch.rand(3, 3, 64, 32, dtype=torch.float64)
+    found = []
+    for each in (net, plain):
+        torch.manual_seed(0)  # dropout's
+        y = each(x)
+        found.append([y, *torch.autograd.grad(y.sum(), list(each.parameters()))])
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-9)
 
 
 def test_a_small_map_s_convolution_takes_and_gives_channels_last() -> None:
