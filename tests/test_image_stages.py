@@ -105,12 +105,12 @@ def test_the_budget_of_a_perturbation_is_that_of_its_picture(folder: Path) -> No
 
 
 def test_frozen_layers_stay_and_the_rest_begins_anew(folder: Path) -> None:
-    robust = store.load_tensors(folder / f"models/cifar10/{NET}.safetensors", {})
+    stage1 = store.load_tensors(folder / f"models/cifar10/{NET}.safetensors", {})
     layers = store.load_tensors(folder / f"models/cifar10_layers/{NET}.safetensors", {})
     for name in ("init", "clean", "robust", "control"):
         for layer in range(5):
             kept = np.array_equal(
-                layers[f"0.3.{name}.features.{layer}.weight"], robust[f"0.robust.features.{layer}.weight"]
+                layers[f"0.3.{name}.features.{layer}.weight"], stage1[f"0.l2-1-0.25.random.features.{layer}.weight"]
             )
             assert kept == (layer < 2)
 
