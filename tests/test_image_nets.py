@@ -436,6 +436,19 @@ def test_random_weights_have_he_s_variance(net: Layered) -> None:
             assert part.bias is None or not part.bias.any()
 
 
+def test_random_weights_are_those_that_pytorch_draws_by_itself() -> None:
+    net = AlexNet()
+    parts = [(part.weight, part.bias) for part in (*net.features, net.classifier)]
+    own = [(weight.std().item(), weight.abs().max().item()) for weight, _ in parts]
+    net.draw(rng(0, "weights"), initial="torch")
+    for (weight, bias), (size, most) in zip(parts, own, strict=True):
+        assert weight.std().item() == pytest.approx(size, rel=0.1)
+        assert weight.abs().max().item() == pytest.approx(most, rel=0.01)
+        assert 0 < bias.abs().max() <= weight[0].numel() ** -0.5
+    net.draw(rng(0, "weights"), first=0.1, initial="torch")
+    assert parts[0][0].std().item() == pytest.approx(0.1 * own[0][0], rel=0.1)
+
+
 def test_he_s_variance_keeps_activity_alive_through_all_layers() -> None:
     net = drawn(AlexNet())
     x = STD * torch.from_numpy(rng(0, "noise").standard_normal((64, 3, 32, 32), dtype=np.float32)) + MEAN
