@@ -54,6 +54,8 @@ REFUTE: list[tuple[str, Change, str]] = [
     ("P13", where("robust", 0.02, network="robust"), ""),
     ("P13", where("robust", 0.4, network="l2-1.random"), ""),  # not alike
     ("P13", where("accuracy", 0.95, network="robust"), ""),
+    ("P13", where("own", 0.02, network="robust"), ""),
+    ("P13", where("own", 0.4, network="l2-1.random"), ""),
     ("P14", where("high_frequency", 0.35, network="robust", of="filters"), ""),
     ("P14", where("high_frequency", 0.15, network="control", of="filters"), ""),  # the control falls as far
     ("P15", where("median", 0.3, of="init, clean", layer=3), ""),
@@ -63,8 +65,9 @@ REFUTE: list[tuple[str, Change, str]] = [
     ("P16", where("error", 0.95, features="clean", target="pictures"), ""),
     ("P16", where("error", 0.9, features="robust", target="robust_delta"), ""),
     ("P17", lambda t: t.assign(active=[0.9] + [0.3 + 0.01 * (e % 5) for e in range(30)]), ""),
-    ("P18", where("haar", 0.6, network="robust"), ""),
-    ("P18", where("haar", 0.5, network="control"), ""),
+    ("P18", where("haar", 0.68, network="robust"), PERTURBATIONS),
+    ("P18", where("haar", 0.43, network="control"), PERTURBATIONS),
+    ("P18", where("error", 0.9, features="robust", target="robust_delta"), "plots/cifar10_lasso.csv"),
     ("P19", lambda t: t.assign(theta_init=t["theta_init"].mask((t["network"] == "clean") & (t["epoch"] > 0), 0.3)), ""),
     (
         "P19",
@@ -83,7 +86,7 @@ REFUTE: list[tuple[str, Change, str]] = [
 PREMISE: list[tuple[str, Change, str]] = [
     ("P9", where("accuracy", 0.5, training="clean"), ""),
     ("P15", where("robust", 0.2, network="robust"), "plots/cifar10_layers.csv"),
-    ("P18", where("haar", 0.5, network="clean"), ""),
+    ("P18", where("haar", 0.5, network="clean"), PERTURBATIONS),
 ]
 MISSING: list[tuple[str, Change, str, str]] = [
     ("P1", without(start="random"), NETWORKS, "a second d from random weights"),
@@ -94,6 +97,7 @@ MISSING: list[tuple[str, Change, str, str]] = [
     ("P9", lambda t: t[t["norm"] == "l2"], GRID, "the purified network in l∞ without filter at τ = 1/k^1.75"),
     ("P10", lambda t: t[t["of"] == t["on"]][:1], "", "a second network"),
     ("P13", without(network="l2-1.random"), "", ""),
+    ("P13", lambda t: t.drop(columns="own"), "", "the paper's own attackers"),
     ("P14", without(network="control"), "", "the network control"),
     ("P14", lambda t: t.assign(net="resnet-16"), "", "AlexNet"),
     ("P15", without(of="init, clean"), "", "θ(init, clean)"),
@@ -104,8 +108,8 @@ MISSING: list[tuple[str, Change, str, str]] = [
         "alexnet, random pictures at 4.05 %",
     ),
     ("P17", lambda t: t[t["epoch"] < 3], "", "three epochs of clean training"),
-    ("P18", without(network="pictures"), "", "the Haar spread of the pictures themselves"),
-    ("P18", without(network="control"), "", "the perturbations of control"),
+    ("P18", without(network="pictures"), PERTURBATIONS, "the Haar spread of the pictures themselves"),
+    ("P18", without(network="control"), PERTURBATIONS, "the perturbations of control"),
     ("P19", without(network="control"), "", "the network control"),
     ("P20", without(network="control", of="visualised"), "", "the network control, visualised"),
 ]
@@ -128,7 +132,7 @@ WITHIN: list[tuple[str, Change, str]] = [
     ("P13", lambda t: t.assign(attacked=50), ""),
     ("P14", lambda t: t[t["seed"] == 0], ""),  # one seed has no spread
     ("P16", lambda t: t.drop(columns="error_spread"), ""),
-    ("P18", lambda t: t.assign(haar_spread=0.5), ""),
+    ("P18", lambda t: t.assign(haar_spread=0.5), PERTURBATIONS),
     ("P19", lambda t: t[t["seed"] == 0], ""),
 ]
 

@@ -22,6 +22,9 @@ from brittle.pictures import (
     plot_cifar10 as cifar10,
 )
 from brittle.pictures import (
+    plot_cifar10_deep as cifar10_deep,
+)
+from brittle.pictures import (
     plot_cifar10_pictures as cifar10_pictures,
 )
 from brittle.pictures import (
@@ -171,6 +174,8 @@ def photos() -> dict[str, object]:
         for network, attacker in product(NETWORKS, ("l2-1", "linf-8")):
             right = {"accuracy": random.random(), "robust": random.random(), "samples": 5000, "test": 1000}
             tables["accuracy"].append(about | {"network": network, "attacker": attacker, "attacked": 300} | right)
+        along = {f"{net}.along.{name}": (4, 8, 3, side, side) for name in ("clean", "robust", "again")}
+        shown |= {name: random.standard_normal(shape, "f") for name, shape in along.items()}
         for network in NETWORKS[:4]:
             row = about | {"network": network, "layer": 1, "high_frequency": random.random(), "variation": 1.0}
             tables["features"].append(row | {"of": "filters"})
@@ -178,6 +183,9 @@ def photos() -> dict[str, object]:
                 row = {"layer": layer, "of": "visualised", "variation": random.random()}
                 tables["features"].append(about | {"network": network} | row)
                 shown[f"{net}.visualised.{network}.{layer}"] = random.random((2, 3, 32, 32), "f")
+            if network in ("init", "clean", "robust"):
+                shown |= {f"{net}.{of}.{network}.3": random.random((2, 3, 32, 32), "f") for of in ("alone", "black")}
+            shown[f"{net}.visualised.linf-8.clean.3"] = random.random((2, 3, 32, 32), "f")
             shown[f"{net}.filters.{network}"] = random.standard_normal((20, 3, side, side), "f")
             shown[f"{net}.delta.{network}"] = random.standard_normal((6, 3, 32, 32), "f")
             row = {"pixels": 0.7, "dct": 0.4, "haar": random.random(), "variation": 0.5, "pictures": 9}
@@ -260,6 +268,47 @@ def test_filters_are_shown_if_they_are_large(photos: dict) -> None:
     assert "total variation" in figure.subfigs[0].get_suptitle()
 
 
+def test_filters_along_training_end_with_each_stretch(photos: dict) -> None:
+    figure = cifar10_deep.along(photos["shown"], photos["accuracy"])
+    first = figure.axes[0]
+    titles = [label.get_text() for label in first.get_xticklabels()]
+    assert titles == ["0", "\n1", "\n2", "clean\n3", "\n1", "\n2", "robust\n3", "\n1", "\n2", "again\n3"]
+    w = photos["shown"]["alexnet.along.again"][-1, -1].transpose(1, 2, 0)
+    image = first.images[0].get_array()
+    assert np.allclose(image[-11:, -11:], 127.5 + 127.5 * w / np.abs(w).max(), atol=0.51)
+    long = {name: np.zeros((41, 1, 3, 5, 5)) for name in ("clean", "robust", "again")}
+    titles, filters = cifar10_deep._epochs(long, 10)
+    assert titles == ["0", "\n13", "\n27", "clean\n40", "\n13", "\n27", "robust\n40", "\n13", "\n27", "again\n40"]
+    assert len(filters) == 10
+
+
+def test_deep_features_have_a_row_for_each_layer_and_attacker(photos: dict) -> None:
+    figure = cifar10_deep.deep(photos["shown"], photos["accuracy"])
+    alone, attackers = ([label.get_text() for label in ax.get_yticklabels()] for ax in figure.axes[:2])
+    networks = ("random", "clean", "robust")
+    assert alone == [f"layer 3{on}, {name}" for on in ("", ", on black") for name in networks]
+    assert attackers == ["clean", "ℓ2(1)", "ℓ∞(8/255)"]
+    last = photos["shown"]["alexnet.visualised.linf-8.clean.3"][-1].transpose(1, 2, 0)
+    image = figure.axes[1].images[0].get_array()
+    assert np.allclose(image[-32:, -32:], 255 * last, atol=0.51)
+    nothing = {name: x for name, x in photos["shown"].items() if "visualised" not in name}
+    cifar10_deep.deep(nothing, photos["accuracy"]).draw_without_rendering()
+    cifar10_deep.along({}, photos["accuracy"]).draw_without_rendering()
+
+
+def test_figures_without_pictures_are_drawn_from_the_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digits: dict, photos: dict
+) -> None:
+    (tmp_path / "a/evidence").mkdir(parents=True)
+    for name in cifar10_figures.LONG:
+        long = photos[name].assign(samples=50_000) if name == "accuracy" else photos[name]
+        store.save_table(tmp_path / f"a/evidence/cifar10_{name}.csv", long)
+        (tmp_path / f"a/evidence/cifar10_{name}.json").write_text("{}")
+    made = drawn(tmp_path / "a", monkeypatch, digits, photos)
+    assert b"50,000 training pictures" in made["cifar10_theta.svg"]
+    assert b"50,000 training pictures" not in made["cifar10_filters.svg"]
+
+
 def test_perturbations_and_reconstructions_are_what_the_tables_say(photos: dict) -> None:
     table = photos["perturbations"]
     figure = cifar10_pictures.perturbations(photos["shown"], table, photos["accuracy"])
@@ -305,7 +354,7 @@ def test_what_is_missing_is_left_out(photos: dict) -> None:
 
 
 def drawn(folder: Path, monkeypatch: pytest.MonkeyPatch, digits: dict, photos: dict) -> dict[str, bytes]:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     monkeypatch.chdir(folder)
     shutil.copy(ROOT / "params.yaml", folder)
     set_params(folder / "params.yaml", {"figures.dpi": 50})
@@ -330,6 +379,7 @@ def test_equal_tables_give_equal_bytes(
     second = drawn(tmp_path / "b", monkeypatch, digits, photos)
     names = ["mnist_cifar", "mnist_cifar_uap"]
     names += [f"cifar10_{name}" for name in ("filters", "theta", "path", "perturbations", "features", "lasso")]
+    names += ["cifar10_along", "cifar10_deep"]
     wanted = {f"{name}.{form}" for name in names for form in ("svg", "png")}
     assert set(first) == wanted | {"mnist_cifar_table3.md", "cifar10_table1.md"}
     assert all(second[name] == content for name, content in first.items() if not name.endswith(".png"))

@@ -20,7 +20,7 @@ from brittle.nets import imagenet
 from brittle.nets.alexnet import AlexNet
 from brittle.nets.image_layers import MEAN, STD, Layered
 from brittle.nets.pre_resnet import Block, PreResNet
-from brittle.nets.small_map import PIXELS, SmallMapConv, StridedConv
+from brittle.nets.small_map import PIXELS, QuickConv, StridedConv, bilinear, quicken
 from brittle.nets.weights import flat, restore
 from brittle.pictures import cifar10_nets, cifar10_probe
 from brittle.pictures.cifar10_params import deepest_layer
@@ -58,10 +58,10 @@ SHAPES = [  # in, out, kernel, height, width
 ]
 
 
-def both(into: int, out: int, kernel: tuple[int, int], bias: bool) -> tuple[SmallMapConv, nn.Conv2d]:
+def both(into: int, out: int, kernel: tuple[int, int], bias: bool) -> tuple[QuickConv, nn.Conv2d]:
     """The same convolution in two ways, in float64."""
     padding = (kernel[0] // 2, kernel[1] // 2)
-    ours = SmallMapConv(into, out, kernel, padding=padding, bias=bias).double()
+    ours = QuickConv(into, out, kernel, padding=padding, bias=bias).double()
     plain = nn.Conv2d(into, out, kernel, padding=padding, bias=bias).double()
     plain.load_state_dict(ours.state_dict())
     return ours, plain
@@ -87,8 +87,61 @@ def test_a_small_map_s_convolution_is_the_convolution(
         torch.testing.assert_close(ours(x), plain(x), rtol=0, atol=1e-12)
 
 
+OPTIONS = [  # in, out, groups, kernel, stride, padding, height, width
+    (6, 4, 1, 1, 1, 0, 7, 5),
+    (6, 4, 1, 1, 2, 0, 7, 5),
+    (4, 6, 1, 3, 2, 1, 4, 2),
+    (4, 6, 1, 3, 1, 1, 8, 4),
+    (4, 6, 1, 3, 1, 0, 6, 4),
+    (4, 6, 1, 3, 3, 2, 4, 3),
+    (6, 6, 6, 3, 1, 1, 2, 1),
+    (6, 6, 6, 3, 2, 1, 2, 1),
+    (6, 6, 6, 3, 1, 1, 4, 2),
+    (6, 4, 2, 3, 1, 1, 2, 1),
+]
+
+
+@pytest.mark.parametrize(("into", "out", "groups", "size", "stride", "padding", "h", "w"), OPTIONS)
+def test_a_quickened_convolution_is_the_convolution(
+    into: int, out: int, groups: int, size: int, stride: int, padding: int, h: int, w: int
+) -> None:
+    conv = nn.Conv2d(into, out, size, stride=stride, padding=padding, groups=groups).double()
+    x, found = numbers("x", 3, into, h, w).requires_grad_(), []
+    for each in (deepcopy(conv), quicken(conv)):
+        y = each(x)
+        found.append([y, *torch.autograd.grad((y * numbers("weights", *y.shape)).sum(), [x, *each.parameters()])])
+    for plain, quick in zip(*found, strict=True):
+        torch.testing.assert_close(quick, plain, rtol=0, atol=1e-12)
+
+
+def test_a_small_map_takes_fewer_products_than_pairs_of_pixels() -> None:
+    """Karatsuba: 3 for 2 pixels, 9 for 4. Winograd: 4 for 2 outputs. A stride takes each pair that is connected."""
+
+    def products(n: int, size: int, stride: int = 1) -> int:
+        return len(bilinear((n, 1), (size, size), (stride, 1), (size // 2, size // 2))[0].b)
+
+    assert [products(2, 3), products(4, 5), products(4, 3), products(8, 3), products(4, 3, 2)] == [3, 9, 8, 16, 5]
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "resnet50"])
+def test_a_quickened_network_is_torchvision_s(name: str) -> None:
+    net = imagenet.build(name, 0).double()
+    plain = deepcopy(net)
+    for part in plain.modules():
+        if type(part) is QuickConv:
+            part.__class__ = nn.Conv2d
+    x = torch.rand(3, 3, 64, 32, dtype=torch.float64)
+    found = []
+    for each in (net, plain):
+        torch.manual_seed(0)  # dropout's
+        y = each(x)
+        found.append([y, *torch.autograd.grad(y.sum(), list(each.parameters()))])
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-6, atol=1e-9)
+
+
 def test_a_small_map_s_convolution_takes_and_gives_channels_last() -> None:
-    conv = SmallMapConv(4, 6, 3, padding=1).to(memory_format=torch.channels_last)
+    conv = QuickConv(4, 6, 3, padding=1).to(memory_format=torch.channels_last)
     x = numbers("x", 5, 4, 2, 2).float()
     last = x.contiguous(memory_format=torch.channels_last)
     assert conv(last).is_contiguous(memory_format=torch.channels_last)
@@ -381,6 +434,19 @@ def test_random_weights_have_he_s_variance(net: Layered) -> None:
             assert float(unit.mean()) == pytest.approx(0, abs=5 / math.sqrt(w.numel())), name
             assert float(unit.pow(4).mean()) == pytest.approx(3, abs=50 / math.sqrt(w.numel())), name  # normal
             assert part.bias is None or not part.bias.any()
+
+
+def test_random_weights_are_those_that_pytorch_draws_by_itself() -> None:
+    net = AlexNet()
+    parts = [(part.weight, part.bias) for part in (*net.features, net.classifier)]
+    own = [(weight.std().item(), weight.abs().max().item()) for weight, _ in parts]
+    net.draw(rng(0, "weights"), initial="torch")
+    for (weight, bias), (size, most) in zip(parts, own, strict=True):
+        assert weight.std().item() == pytest.approx(size, rel=0.1)
+        assert weight.abs().max().item() == pytest.approx(most, rel=0.01)
+        assert 0 < bias.abs().max() <= weight[0].numel() ** -0.5
+    net.draw(rng(0, "weights"), first=0.1, initial="torch")
+    assert parts[0][0].std().item() == pytest.approx(0.1 * own[0][0], rel=0.1)
 
 
 def test_he_s_variance_keeps_activity_alive_through_all_layers() -> None:

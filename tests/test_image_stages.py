@@ -8,22 +8,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from brittle.core import progress, store
 from brittle.core.errors import BadInput
 from brittle.core.params import load
+from brittle.core.rng import rng
+from brittle.nets.alexnet import AlexNet
+from brittle.nets.weights import digest
 from brittle.pictures import (
     cifar10_lasso,
     cifar10_layers,
     cifar10_probe,
     cifar10_train,
     fetch,
+    fitting,
     mnist_cifar_probe,
     mnist_cifar_train,
 )
 from brittle.pictures.cifar10_params import Cifar10Params
 from brittle.pictures.mnist_cifar_params import MnistCifarParams
 from brittle.pictures.params import ImagesParams
+from brittle.train.image_sgd import ImagePlan
 from brittle.worlds.mnist_cifar import CLASSES
 from conftest import ROOT
 from tiny import TINY, set_params
@@ -105,19 +111,38 @@ def test_the_budget_of_a_perturbation_is_that_of_its_picture(folder: Path) -> No
 
 
 def test_frozen_layers_stay_and_the_rest_begins_anew(folder: Path) -> None:
-    robust = store.load_tensors(folder / f"models/cifar10/{NET}.safetensors", {})
+    stage1 = store.load_tensors(folder / f"models/cifar10/{NET}.safetensors", {})
     layers = store.load_tensors(folder / f"models/cifar10_layers/{NET}.safetensors", {})
     for name in ("init", "clean", "robust", "control"):
         for layer in range(5):
             kept = np.array_equal(
-                layers[f"0.3.{name}.features.{layer}.weight"], robust[f"0.robust.features.{layer}.weight"]
+                layers[f"0.3.{name}.features.{layer}.weight"], stage1[f"0.l2-1-0.25.random.features.{layer}.weight"]
             )
             assert kept == (layer < 2)
 
 
+def test_training_ends_when_what_is_seen_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when it is resumed from its last epoch."""
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    x, y = torch.zeros(8, 32, 32, 3, dtype=torch.uint8), torch.arange(8)
+    plan, epochs = ImagePlan(5, 4, 0.01, 0.9, 0.0), iter(range(100))
+    how = {"look": lambda net: {"epoch": np.array(next(epochs))}, "enough": lambda seen: seen["epoch"] >= 2}
+    found = []
+    with progress.resumable("some_stage") as checkpoints, progress.bar(1, "training") as shown:
+        for _ in range(2):
+            net = AlexNet()
+            net.draw(rng(0, "weights"))
+            images = load(ImagesParams).images
+            found.append(fitting.fit(checkpoints, images, net, x, y, plan, 0, shown, **how))
+    assert [len(each.losses) for each in found] == [2, 2]
+    assert found[0].seen["epoch"].tolist() == found[1].seen["epoch"].tolist() == [0, 1, 2]
+    assert digest(found[0].net) == digest(found[1].net)
+
+
 def test_theta_of_the_first_layer_is_that_of_the_stored_filters(folder: Path) -> None:
-    arrays = store.load_tensors(folder / f"models/cifar10/{NET}.safetensors", {})
-    a, b = (arrays[f"0.{name}.features.0.weight"].reshape(64, -1).astype(float) for name in ("clean", "robust"))
+    arrays = store.load_tensors(folder / f"models/cifar10_layers/{NET}.safetensors", {})
+    a, b = (arrays[f"0.1.{name}.features.0.weight"].reshape(64, -1).astype(float) for name in ("clean", "robust"))
     theta = np.abs((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1))
     t = read(folder, "cifar10_theta").query("layer == 1 and of == 'clean, robust'")
     assert t["median"].item() == pytest.approx(np.median(theta), rel=1e-4)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import conv_transpose2d
 
 from brittle.core.rng import rng
-from brittle.probes.lasso import Curve, Dictionary, Point, alike, centred, error_at, path, solve, unreachable
+from brittle.probes.lasso import Curve, Dictionary, Point, alike, centred, error_at, errors_at, path, solve, unreachable
 
 SHAPES = [(64, 11, 4, 5, 32), (16, 3, 1, 1, 32), (8, 3, 2, 1, 16), (5, 4, 2, 0, 9), (3, 2, 3, 0, 13), (4, 5, 4, 3, 8)]
 
@@ -208,12 +208,23 @@ def test_the_path_descends_and_says_what_has_not_converged() -> None:
 
 def test_the_error_at_a_sparsity_lies_between_its_neighbours() -> None:
     values = [(0.0, 1.0), (0.01, 0.8), (0.1, 0.4), (0.4, 0.1)]
-    curve = Curve(tuple(Point(1.0, s, e, 0, 0, 1) for s, e in values), None)
+    curve = Curve(tuple(Point(1.0, s, e, 0, 0, 1) for s, e in values), None, torch.zeros(4, 0))
     assert error_at(curve, 0.1) == pytest.approx(0.4)
     assert error_at(curve, math.sqrt(0.001)) == pytest.approx(0.6)
     assert math.isnan(error_at(curve, 0.005))
     assert math.isnan(error_at(curve, 0.5))
     assert math.isnan(error_at(replace(curve, points=curve.points[:1]), 0.1))
+
+
+def test_the_error_of_each_picture_at_a_sparsity_has_the_mean_of_the_curve() -> None:
+    w, x = small(), centred(numbers("x", 6, 3, 8, 8))
+    curve = path(w, x, [0.8, 0.3, 0.1], 1e-4, 5000)
+    middle = math.sqrt(curve.points[1].sparsity * curve.points[2].sparsity)
+    each = errors_at(curve, middle)
+    assert each.shape == (6,)
+    assert each.mean() == pytest.approx(error_at(curve, middle))
+    assert each.std() > 0
+    assert np.isnan(errors_at(curve, 1.0)).all()
 
 
 # What is in reach

@@ -20,7 +20,6 @@ Tables = Mapping[str, pd.DataFrame]  # by path; an absent table raises Absent
 # In the order of the scoreboard.
 VERDICTS = ("reproduced", "differs", "undecided", "premise not met", "not run", "explored")
 SEEDS = 3  # fewer say nothing about a spread
-RESAMPLINGS = 1000
 
 
 class Absent(KeyError):
@@ -169,15 +168,6 @@ def of_auc(auc: float, samples: float) -> float:
     a = min(max(auc, 1 - auc), 1 - 1 / n**2)
     q1, q2 = a / (2 - a), 2 * a * a / (1 + a)
     return math.sqrt((a * (1 - a) + (n - 1) * (q1 - a * a) + (n - 1) * (q2 - a * a)) / (n * n))
-
-
-def resampled(values: Iterable[float], statistic: Callable[[np.ndarray], float] = np.median) -> float:
-    """The spread of a statistic of samples, over a thousand resamplings of them."""
-    values, rng = np.asarray(list(values), dtype=float), np.random.default_rng(0)
-    if len(values) < 2:
-        return math.nan
-    draws = rng.integers(len(values), size=(RESAMPLINGS, len(values)))
-    return float(np.std([statistic(values[draw]) for draw in draws]))
 
 
 # --- A finding

@@ -66,7 +66,7 @@ class Attacker:
     ) -> tuple[Tensor, Tensor]:
         """The pictures to train on, one block per noisy copy, and their labels."""  # (n, 3, h, w) -> (n·k, ...)
         copies = self.copies if self.sigma else 1
-        many, truth = torch.cat([x] * copies), y.repeat(copies)  # not x.repeat, which loses the channels-last layout
+        many, truth = _copied(x, copies), y.repeat(copies)
         if self.sigma:
             many = many + self.sigma * torch.randn(many.shape, generator=noise, device=x.device)
         eps = self.eps * min(1.0, epoch / self.warmup if self.warmup else 1.0)
@@ -77,11 +77,16 @@ class Attacker:
         with fixed(net), still(net):
             for _ in range(self.steps if eps > 0 else 0):
                 moved = _pictures(delta, x).requires_grad_()
-                loss = _mean_loss(net(many + torch.cat([moved] * copies)), truth, copies)
+                loss = _mean_loss(net(many + _copied(moved, copies)), truth, copies)
                 (g,) = torch.autograd.grad(loss, moved)
                 delta = ball.project(delta + self.step * eps * ball.normalise(_rows(g)), radius)
                 delta = _rows((x + _pictures(delta, x)).clamp(0, 1) - x)
-        return many + torch.cat([_pictures(delta, x)] * copies), truth
+        return many + _copied(_pictures(delta, x), copies), truth
+
+
+def _copied(x: Tensor, copies: int) -> Tensor:
+    """One block for each copy; x.repeat would lose the channels-last layout."""
+    return torch.cat([x] * copies) if copies > 1 else x
 
 
 def _rows(x: Tensor) -> Tensor:

@@ -24,7 +24,6 @@ class Cost:
 
 
 SLABS = ("slabs.samples", "slabs.training.epochs", "slabs.worlds")
-CIFAR = ("cifar10.samples",)
 HARDENED = ("adversarial.seeds", "adversarial.l2", "adversarial.momentum")
 COSTS = {
     "theory": Cost(6, ("theory.robust_ds", "theory.robust_alphas^5", "theory.lemma.draws^0.8")),
@@ -66,21 +65,20 @@ COSTS = {
         15, ("geometry.reliance.samples", "geometry.reliance.epochs", "geometry.reliance.lr.muon^0.7", "geometry.seeds")
     ),
     "off_subspace": Cost(8, ("off_subspace.d", "off_subspace.width", "off_subspace.seeds")),
-    "cifar10_train": Cost(
-        140, (*CIFAR, "cifar10.clean.epochs^0.4", "cifar10.robust.epochs^0.3", "cifar10.attackers^0.6")
-    ),
-    "cifar10_layers": Cost(40, (*CIFAR, "cifar10.layers.numbers")),
-    "cifar10_probe": Cost(30, ("cifar10.measure.pictures", "cifar10.attackers")),
-    "cifar10_lasso": Cost(25, ("cifar10.lasso.pictures",)),
+    # So many networks as attackers, twice, and a few more, each under every attacker.
+    "cifar10_probe": Cost(35, ("cifar10.measure.pictures", "cifar10.attackers^1.7", "cifar10.seeds")),
+    "cifar10_lasso": Cost(35, ("cifar10.lasso.pictures", "cifar10.lasso.weights")),
 }
-# Seconds of one core to train with a picture of MNIST-CIFAR once, by stem (by hand, batches of 32), and what is left of
-# them with two.
+# Seconds of one core to train with a picture of MNIST-CIFAR once, by stem, and what is left of them with two. Measured
+# on one core of an AMD EPYC, batches of 64 or 32 (benchmarks/images.py); GoogLeNet and DenseNet121 for CIFAR by hand.
 PICTURE = {
-    "mobilenet_v2": {"imagenet": 0.003, "cifar": 0.033},
-    "googlenet": {"imagenet": 0.004, "cifar": 0.21},
-    "resnet50": {"imagenet": 0.013, "cifar": 0.038},
-    "densenet121": {"imagenet": 0.008, "cifar": 0.028},
+    "mobilenet_v2": {"imagenet": 0.0015, "cifar": 0.018},
+    "googlenet": {"imagenet": 0.0034, "cifar": 0.21},
+    "resnet50": {"imagenet": 0.0095, "cifar": 0.037},
+    "densenet121": {"imagenet": 0.0076, "cifar": 0.028},
 }
+ALEXNET = 1 / 2300  # the same for AlexNet on CIFAR-10, batches of 128
+RESIDUAL = 40.0  # a residual network takes about so many times as long
 BOTH = 0.6
 OTHER = Cost(4)  # drawing data, tables: mostly the start of Python
 GRID = 16_200.0  # seconds of the 110 cells of VYS Figures 1 and 2 (benchmarks/grid.py on 2 idle cores)
@@ -97,6 +95,9 @@ def seconds(stage: str, quick: Values, wanted: Values) -> float:
         return _grid(wanted, [(d, 1.0, int(cell), 0.0) for d in wanted["sweep.width_ds"]])
     if name == "mnist_cifar_train":
         return BOTH * _pictures(wanted, cell) * PICTURE[cell][wanted["mnist_cifar.stem"]]
+    if name in ("cifar10_train", "cifar10_layers"):
+        once = ALEXNET * (1 if cell in ("", "alexnet") else RESIDUAL)
+        return BOTH * once * (_cifar10(wanted) if name == "cifar10_train" else _layers(wanted))
     cost = COSTS.get(name, OTHER)
     growth = 1.0
     if name == "mnist_cifar_probe":
@@ -122,6 +123,31 @@ def _pictures(values: Values, model: str) -> float:
     if model in of["adversarial.models"]:
         found += of["adversarial.samples"] * of["adversarial.epochs"] * (1 + 0.7 * of["adversarial.steps"])
     return float(found)
+
+
+def _attacked(values: Values, attacker: str) -> float:
+    """How many times as long an epoch takes against an attacker: as in the progress bar of training."""
+    steps = values["cifar10.perturb.l2_steps" if attacker.startswith("l2") else "cifar10.perturb.linf_steps"]
+    return (1 + 0.7 * steps) * (values["cifar10.perturb.copies"] if attacker.count("-") > 1 else 1)
+
+
+def _cifar10(values: Values) -> float:
+    """How many pictures train the networks of cifar10_train; one attacked counts as its steps."""
+    of = {key.removeprefix("cifar10."): value for key, value in values.items() if key.startswith("cifar10.")}
+    clean = sum(of[f"{stretch}.epochs"] for stretch in ("clean", "robust", "again"))  # `robust`: the control
+    hard = sum(_attacked(values, name) for name in of["attackers"]) * (of["robust.epochs"] + of["direct.epochs"])
+    return float(len(of["seeds"]) * of["samples"] * (clean + hard))
+
+
+def _layers(values: Values) -> float:
+    """The same for cifar10_layers, at most, with the robust accuracy that is measured after each epoch of stage 3."""
+    of = {key.removeprefix("cifar10."): value for key, value in values.items() if key.startswith("cifar10.")}
+    deeper = sum(number > 1 for number in of["layers.numbers"])
+    third = of["layers.robust.epochs"] * (1 + _attacked(values, of["attackers"][0]))
+    trained = len(of["layers.numbers"]) * third + deeper * of["layers.clean.epochs"]
+    attacked = 2 * of["measure.steps"] * of["measure.restarts"] * 0.3 * of["measure.pictures"]  # most are wrong soon
+    looks = len(of["layers.numbers"]) * (of["layers.robust.epochs"] + 6)
+    return float(len(of["seeds"]) * (of["samples"] * trained + looks * attacked))
 
 
 def _each_once(values: Values) -> float:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
+from brittle.nets.small_map import quicken
 from brittle.worlds.vision import torchvision
 
 
@@ -71,4 +72,4 @@ def build(name: str, seed: int, stem: str = "imagenet", size: int = 1) -> Binary
     """The network with its random weights drawn from this seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Binary(name, stem, size)
+        return quicken(Binary(name, stem, size))

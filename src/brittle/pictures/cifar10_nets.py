@@ -7,6 +7,7 @@ import torch
 
 from brittle.attacks.image_pgd import Attacker
 from brittle.attacks.image_pgd import named as attacker_named
+from brittle.core.rng import rng
 from brittle.nets import weights
 from brittle.nets.alexnet import AlexNet
 from brittle.nets.image_layers import Layered
@@ -31,6 +32,19 @@ def build(name: str, device: torch.device) -> Layered:
 def restored(net: str, arrays: dict[str, np.ndarray], name: str, device: torch.device) -> Layered:
     """A network with the weights stored under this name."""
     return weights.take(build(net, device), arrays, name, path(net))
+
+
+def copied(net: str, other: Layered) -> Layered:
+    """A network with the same weights, nothing frozen."""
+    again = build(net, next(other.parameters()).device)
+    weights.restore(again, weights.flat(other))
+    return again
+
+
+def draw(p: Cifar10, net: str, network: Layered, purpose: str, seed: int, since: int = 0) -> None:
+    """Draw random weights for the layers from number `since` on."""
+    initial = p.alexnet.initial if net == "alexnet" else "he"
+    network.draw(rng(seed, f"{net} {purpose}"), since=since, first=p.first, initial=initial)
 
 
 def first_pictures(p: Cifar10, device: torch.device) -> tuple[Split, Split]:
@@ -66,6 +80,15 @@ def within(net: str, layers: list[int]) -> list[int]:
 
 def path(net: str) -> str:
     return f"models/cifar10/{net}.safetensors"
+
+
+def layers_path(net: str) -> str:
+    return f"models/cifar10_layers/{net}.safetensors"
+
+
+def stage1(p: Cifar10) -> str:
+    """The network of §8.2's stage 1: adversarial training from random weights, against the first attacker."""
+    return f"{p.attackers[0]}.random"
 
 
 def networks(p: Cifar10) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from brittle.core.params import Section, cross, distinct_integers, distinct_numbers, integer, list_of, number
+from brittle.core.params import Section, cross, distinct_integers, distinct_numbers, integer, list_of, number, one_of
 from brittle.pictures.params import ImagesParams, epochs_in_order
 
 NET = r"alexnet|resnet-(10|16|22|28|34|40)(-([2-9]|10))?"
@@ -22,6 +22,10 @@ SIZE = integer(1, 10**6)
 class Rate(Section):
     lr: Annotated[float, POSITIVE]
     weight_decay: Annotated[float, NOT_NEGATIVE]
+
+
+class AlexNetRate(Rate):
+    initial: Annotated[str, one_of("he", "torch")]
 
 
 class Stretch(Section):
@@ -77,7 +81,7 @@ class Cifar10(Section):
     first: Annotated[float, POSITIVE]
     batch: Annotated[int, integer(2, 50_000)]
     momentum: Annotated[float, SHARE]
-    alexnet: Rate
+    alexnet: AlexNetRate
     resnet: Rate
     factor: Annotated[float, POSITIVE]
     clean: Stretch

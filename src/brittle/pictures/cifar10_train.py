@@ -19,11 +19,9 @@ from brittle.attacks.image_pgd import Attacker, accuracy
 from brittle.core import device, store
 from brittle.core.errors import BadInput
 from brittle.core.progress import bar, resumable
-from brittle.core.rng import rng
 from brittle.core.stage import run
 from brittle.nets import weights
 from brittle.nets.image_layers import Layered
-from brittle.nets.weights import flat, restore
 from brittle.pictures import cifar10_nets
 from brittle.pictures.cifar10_params import NET, NETS, Cifar10, Cifar10Params
 from brittle.pictures.fitting import effort, fit
@@ -72,11 +70,10 @@ def main(params: Cifar10Params, net: str) -> None:
     with resumable(STAGE) as checkpoints, bar(work, f"training {net}") as progress:
         for seed in p.seeds:
             first = cifar10_nets.build(net, where)
-            first.draw(rng(seed, f"{net} weights"), first=p.first)
+            cifar10_nets.draw(p, net, first, "weights", seed)
             done: dict[str, Layered] = {"init": first}
             for job in every:
-                begun = cifar10_nets.build(net, where)
-                restore(begun, flat(done[job.source]))
+                begun = cifar10_nets.copied(net, done[job.source])
                 how = (job.plan, seed, progress, job.attack, partial(looked, *few), f"{job.name} ")
                 trained = fit(checkpoints, params.images, begun, train.x, train.y, *how)
                 done[job.name] = trained.net

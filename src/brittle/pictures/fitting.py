@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor, nn
 
-from brittle.core.device import check_bfloat16
+from brittle.core.device import check_bfloat16, keep_freed_memory
 from brittle.core.errors import BadInput
 from brittle.core.progress import Bar, Checkpoints
 from brittle.nets.weights import flat
@@ -40,8 +40,10 @@ def fit(
     attack: Attack | None = None,
     look: Look = lambda net: {},
     purpose: str = "",
+    enough: Callable[[dict[str, np.ndarray]], bool] = lambda seen: False,
 ) -> Fit:
-    """Train the network in place, saving checkpoints on the way."""
+    """Train the network in place, saving checkpoints on the way; end early when what is seen is enough."""
+    keep_freed_memory()
     if images.precision == "bfloat16":
         check_bfloat16(x.device)
     plan = replace(plan, precision=images.precision, compile=images.compile)
@@ -60,6 +62,8 @@ def fit(
         done = len(saved["losses"])
         start = Progress(done, groups["weights"], groups["momenta"], saved["losses"].tolist())
         seen = [{name: rows[i] for name, rows in groups["seen"].items()} for i in range(done + 1)]
+        if enough(seen[-1]):
+            plan = replace(plan, epochs=done)
     batches = len(x) // plan.batch or 1
     count = done * batches
 
@@ -68,10 +72,11 @@ def fit(
         count += 1
         bar.reach(before + effort(plan, len(x), attack) * count / (plan.epochs * batches))
 
-    def each_epoch(now: Callable[[], Progress]) -> None:
+    def each_epoch(now: Callable[[], Progress]) -> bool:
         seen.append(look(net))
         if checkpoint.due():
             save(now())
+        return enough(seen[-1])
 
     def save(progress: Progress) -> None:
         arrays = {f"weights.{name}": array for name, array in progress.weights.items()}

@@ -16,24 +16,34 @@ TINY = 1e-30
 
 
 def total_variation(x: Tensor) -> float:
-    """Mean |difference of neighbours| over mean |x - mean of the colour|; the median over pictures.
+    """The median over pictures of their total variation."""
+    return float(total_variations(x).median())
+
+
+def total_variations(x: Tensor) -> Tensor:
+    """Mean |difference of neighbours| over mean |x - mean of the colour| of each picture.
 
     0 for flat colours, √2 for independent Gaussian pixels, more only for patterns like a chessboard (2).
-    """  # (n, c, h, w)
+    """  # (n, c, h, w) -> (n,)
     across, down = x.diff(dim=3).abs().flatten(1), x.diff(dim=2).abs().flatten(1)
     contrast = (x - x.mean((2, 3), keepdim=True)).abs().flatten(1).mean(1)
-    return float((torch.cat([across, down], 1).mean(1) / contrast.clamp(min=TINY)).median())
+    return torch.cat([across, down], 1).mean(1) / contrast.clamp(min=TINY)
 
 
 def high_frequency(w: Tensor) -> float:
-    """The share of a filter's energy beyond half the Nyquist frequency, without its mean; the median over filters.
+    """The median over filters of their share of energy at high frequencies."""
+    return float(high_frequencies(w).median())
+
+
+def high_frequencies(w: Tensor) -> Tensor:
+    """The share of each filter's energy beyond half the Nyquist frequency, without its mean.
 
     For white noise it is a bit more than 0.8. Filters of 3 × 3 have no other frequencies, so for them it is always 1.
-    """  # (n, c, h, w)
+    """  # (n, c, h, w) -> (n,)
     energy = torch.fft.fft2(w - w.mean((2, 3), keepdim=True)).abs().square().sum(1)  # (n, h, w)
     down, across = (torch.fft.fftfreq(side, dtype=energy.dtype, device=w.device) for side in w.shape[2:])
     high = (down[:, None].square() + across.square()).sqrt() > 0.25  # in cycles per pixel; Nyquist is at 1/2
-    return float((energy[:, high].sum(1) / energy.sum((1, 2)).clamp(min=TINY)).median())
+    return energy[:, high].sum(1) / energy.sum((1, 2)).clamp(min=TINY)
 
 
 def cosines(n: int) -> Tensor:
@@ -63,7 +73,12 @@ def spread(x: Tensor) -> Tensor:
 
 
 def densities(delta: Tensor) -> dict[str, float]:
-    """`spread` in pixels, cosines and Haar wavelets (along either axis, each colour on its own), medians over pictures.
+    """The medians over pictures of their `spreads`."""
+    return {name: float(values.median()) for name, values in spreads(delta).items()}
+
+
+def spreads(delta: Tensor) -> dict[str, Tensor]:
+    """`spread` of each picture in pixels, cosines and Haar wavelets (along either axis, each colour on its own).
 
     White noise is equally dense in each of them. A perturbation that is sparse in any one of them has structure.
     """  # (n, c, h, w), h and w powers of 2
@@ -71,4 +86,4 @@ def densities(delta: Tensor) -> dict[str, float]:
     for name, basis in {"dct": cosines, "haar": haar}.items():
         down, across = (basis(side).to(delta) for side in delta.shape[2:])
         found[name] = down @ delta @ across.T
-    return {name: float(spread(coefficients).median()) for name, coefficients in found.items()}
+    return {name: spread(coefficients) for name, coefficients in found.items()}

@@ -167,6 +167,7 @@ class Point:
 class Curve:
     points: tuple[Point, ...]  # from the largest λ to the smallest
     pictures: Tensor | None  # (n, c, size, size) Wy for the λ to keep
+    errors: Tensor  # (λs, n) of each picture
 
 
 def path(
@@ -180,7 +181,7 @@ def path(
     if lams[-1] <= 0 or (keep is not None and keep not in lams):
         raise ValueError(f"lams = {lams}, keep = {keep}: λ is positive, and the one to keep is among them")
     largest, energy = dictionary.lam_max(x), dots(x, x).clamp(min=TINY)
-    points, kept, y = [], None, None
+    points, errors, kept, y = [], [], None, None
     for lam in lams:
         found = solve(dictionary, x, lam * largest, tolerance, most, y)
         y = found.y
@@ -189,9 +190,10 @@ def path(
         means = ((y != 0).double(), error)
         checks = (found.gap.max(), found.steps.double().mean(), found.converged.double().mean())
         points.append(Point(lam, *(float(each.mean()) for each in means), *map(float, checks)))
+        errors.append(error)
         if lam == keep:
             kept = again
-    return Curve(tuple(points), kept)
+    return Curve(tuple(points), kept, torch.stack(errors))
 
 
 def error_at(curve: Curve, sparsity: float) -> float:
@@ -200,6 +202,15 @@ def error_at(curve: Curve, sparsity: float) -> float:
     if not known:
         return math.nan
     return float(np.interp(math.log(sparsity), *zip(*known, strict=True), left=math.nan, right=math.nan))
+
+
+def errors_at(curve: Curve, sparsity: float) -> np.ndarray:
+    """Each picture's error where the curve has this sparsity, so that their mean is `error_at`; NaN outside."""
+    known = zip(curve.points, curve.errors.tolist(), strict=True)
+    known = sorted((math.log(point.sparsity), errors) for point, errors in known if point.sparsity > 0)
+    places, of_pictures = [place for place, _ in known], zip(*(errors for _, errors in known), strict=True)
+    at = {"left": math.nan, "right": math.nan}
+    return np.array([np.interp(math.log(sparsity), places, each, **at) for each in of_pictures])
 
 
 def unreachable(dictionary: Dictionary, x: Tensor) -> Tensor:

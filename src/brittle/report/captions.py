@@ -308,10 +308,26 @@ FIGURES = [
         "pictures",
     ),
     Caption(
+        "cifar10_along",
+        "Filters along training (FP Fig 8, 9)",
+        "The same filters of the first layer before training, and at epochs of clean, adversarial and clean training.",
+        CIFAR10,
+        "pictures",
+    ),
+    Caption(
         "cifar10_features",
         "What excites a neuron (FP Fig 10)",
         "Pictures that gradient ascent finds for single neurons of random, clean and robust networks. Right: how "
         "rough they are, layer by layer.",
+        CIFAR10,
+        "pictures",
+    ),
+    Caption(
+        "cifar10_deep",
+        "Features of deeper layers (FP Fig 6, 11, 13)",
+        "Left: what excites neurons of a layer above frozen robust layers, when it is random, clean and robust; the "
+        "search begins with noise on grey and is drawn towards grey, or towards black. Right: the same for whole "
+        "networks, clean and trained against each attacker.",
         CIFAR10,
         "pictures",
     ),

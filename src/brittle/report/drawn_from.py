@@ -8,6 +8,13 @@ from brittle import long_runs
 from brittle.core import store
 
 _CIFAR10 = ["cifar10_accuracy"]
+
+
+def _both(*names: str) -> list[str]:
+    """Tables of this run and of the long ones."""
+    return [f"{folder}cifar10_{name}" for folder in ("", "evidence/") for name in names]
+
+
 _SPARSE = ["sparse_networks"]
 _GRID = ["sparse_grid", "evidence/sparse_grid"]
 
@@ -45,8 +52,10 @@ _NAMES = {
     "mnist_cifar": ["mnist_cifar_networks", "mnist_cifar_logits"],
     "mnist_cifar_uap": ["mnist_cifar_uap"],
     "cifar10_filters": ["cifar10_features", *_CIFAR10],
-    "cifar10_theta": ["cifar10_theta", "cifar10_layers", *_CIFAR10],
-    "cifar10_path": ["cifar10_path", "cifar10_activity", *_CIFAR10],
+    "cifar10_theta": _both("theta", "layers", "accuracy"),
+    "cifar10_path": _both("path", "activity", "accuracy"),
+    "cifar10_along": _CIFAR10,
+    "cifar10_deep": _CIFAR10,
     "cifar10_features": ["cifar10_features", *_CIFAR10],
     "cifar10_perturbations": ["cifar10_perturbations", *_CIFAR10],
     "cifar10_lasso": ["cifar10_lasso", *_CIFAR10],

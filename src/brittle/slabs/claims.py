@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from brittle.probes.summary import resampled
 from brittle.slabs.reliance_claims import ARCHITECTURES, NETWORKS, WORLDS, worlds
 from brittle.verdicts import (
     SB,
@@ -22,7 +23,6 @@ from brittle.verdicts import (
     every,
     exactly,
     not_run,
-    resampled,
     seeds,
     slopes,
     span,

@@ -79,13 +79,14 @@ def train(
     seed: int,
     attack: Attack | None = None,
     start: Progress | None = None,
-    each_epoch: Callable[[Callable[[], Progress]], None] = lambda now: None,
+    each_epoch: Callable[[Callable[[], Progress]], bool | None] = lambda now: None,
     each_batch: Callable[[], None] = lambda: None,
     purpose: str = "",
 ) -> list[float]:
     """Train the network in place; return the mean loss of every epoch. Each `purpose` has its own random numbers.
 
-    each_epoch: may ask for the state that training can be resumed from; only then is it copied from the device.
+    each_epoch: may ask for the state that training can be resumed from; only then is it copied from the device. If it
+    says True, training ends.
     """
     learning = {name: p for name, p in net.named_parameters() if p.requires_grad}
     fused = {"fused": True} if x.device.type == "cuda" else {}
@@ -113,8 +114,8 @@ def train(
         draws = rng(seed, f"{purpose}epoch {epoch}")
         with torch.random.fork_rng():  # dropout's random numbers come from the epoch, too
             losses.append(_epoch(quick, x, y, plan, draws, epoch, attack, optimiser, each_batch))
-        each_epoch(partial(_progress, net, learning, optimiser, list(losses)))
-        if not np.isfinite(losses[-1]) or done():
+        enough = each_epoch(partial(_progress, net, learning, optimiser, list(losses)))
+        if not np.isfinite(losses[-1]) or done() or enough:
             break
     return losses
 
