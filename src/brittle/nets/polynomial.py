@@ -32,9 +32,13 @@ class Polynomial:
     def powers(self) -> range:
         return range(1, self.degree + 1, 2)
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [(len(self.powers) * self.dictionary.shape[1],)]
+
     def initial(self, rngs: Sequence[np.random.Generator]) -> Tensor:
         """0: the loss is convex in v."""  # (s, p)
-        return self.dictionary.new_zeros(len(rngs), len(self.powers) * self.dictionary.shape[1])
+        return self.dictionary.new_zeros(len(rngs), *self.shapes[0])
 
     def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
         z = self.scale * (x @ self.dictionary)  # (s, n, D)
