@@ -92,3 +92,13 @@ def test_noise_fills_the_cube_and_its_labels_tell_nothing() -> None:
     assert x.var() == pytest.approx(1 / 3, abs=0.005)
     assert set(y) == {-1.0, 1.0}
     assert np.abs((y[:, None] * x).mean(0)).max() < 5 * math.sqrt(1 / 3 / 20_000)
+
+
+@pytest.mark.parametrize(("d", "n"), [(100, 100), (200, 100), (100, 200)])
+def test_the_sum_of_samples_labels_as_many_of_them_as_their_number_allows(d: int, n: int) -> None:
+    """Φ(√(d/n)), as docs/after.md says: y x·z has d/3 from the sample itself, and the variance n d/9 from others."""
+    right = []
+    for seed in range(50):
+        x, y = cube.sample(d, n, rng(seed, "test"))
+        right.append((y * (x @ (y @ x)) > 0).mean())
+    assert np.mean(right) == pytest.approx(0.5 * (1 + math.erf(math.sqrt(d / n / 2))), abs=0.015)
