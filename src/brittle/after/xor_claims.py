@@ -35,6 +35,8 @@ def t1(tables: Tables) -> Finding:
     if missing:
         return not_run(*missing)
     early, end = at(t[t["loss"] >= EARLY * math.log(2)]), at(t)
+    if len(early) < len(end):
+        return not_run("every network while its loss is ≥ 0.8 ln 2")
     between = distances(end)
     checks = (
         every(early, "mass", at_least, MASS, cells=CELL, name="mass near four directions early"),

@@ -36,7 +36,7 @@ def figure(table: pd.DataFrame, middle: pd.DataFrame) -> Figure:
     for n, (_, each) in enumerate(cells):
         colour = COLOURS[n % len(COLOURS)]
         for i, (_, path) in enumerate(each.sort_values("step").groupby("seed")):
-            early = path[path["loss"] >= EARLY * math.log(2)].iloc[-1]
+            early = path[path["loss"] >= EARLY * math.log(2)].tail(1)
             left.plot(path["norm"], path["mass"], color=colour, linewidth=1.0, label="_" if i else names[n])
             left.plot(early["norm"], early["mass"], "o", color=colour, markersize=4)
             right.plot(path[DIRECTIONS].iloc[-1], [n + 0.1 * (i - 1)] * 4, "o", color=colour, markersize=4)
