@@ -16,8 +16,11 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from brittle.after.geometry_params import GeometryParams
 from brittle.after.off_subspace_params import OffSubspaceParams
+from brittle.after.perturbed_noise_params import PerturbedNoiseParams
 from brittle.after.powers_params import PowersParams
+from brittle.after.reconstruct_params import ReconstructParams
 from brittle.after.unseen_params import UnseenParams
+from brittle.after.xor_params import MidTrainingParams, XorParams
 from brittle.core.errors import BadInput
 from brittle.core.params import cross, load, read, validated
 from brittle.cross.params import CrossParams
@@ -56,6 +59,10 @@ class Schema(
     SparseParams,
     MnistCifarParams,
     Cifar10Params,
+    PerturbedNoiseParams,
+    ReconstructParams,
+    XorParams,
+    MidTrainingParams,
     CrossParams,
     UnseenParams,
     PowersParams,

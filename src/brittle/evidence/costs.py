@@ -57,6 +57,13 @@ COSTS = {
     "sparse_grid": Cost(40, ("sparse.d^2", "sparse.grid.ds^2", "sparse.grid.random_ds^2", "sparse.grid.seeds")),
     "sparse_low": Cost(20, ("sparse.low.samples", "sparse.d", "sparse.low.polynomial.degrees^0.2")),
     "mnist_cifar_probe": Cost(25, ("mnist_cifar.test", "mnist_cifar.uap.epochs^0.5")),
+    # With the samples grow the dimensions and the noise points that they ask for.
+    "perturbed_noise": Cost(12, ("perturbed_noise.samples^5", "perturbed_noise.width")),
+    "reconstruct": Cost(
+        25, tuple(f"reconstruct.{key}" for key in ("seeds", "restarts", "steps", "log10_levels", "ms"))
+    ),
+    "xor": Cost(5, ("xor.seeds", "xor.widths^0.5")),
+    "mid_training": Cost(6, ("mid_training.ds", "mid_training.samples", "mid_training.seeds")),
     "unseen": Cost(30, ("unseen.d", "unseen.seeds", "unseen.test^0.5")),
     "powers_train": Cost(30, ("powers.d^2.5", "powers.width", "powers.seeds")),  # more updates, too, where d is larger
     "powers_attack": Cost(20, ("powers.d", "powers.width", "powers.seeds", "powers.attacked")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +36,28 @@ class Family(Protocol):
     def gradient(self, theta: Tensor, grad: Tensor, loss: Loss) -> Gradient:
         """A function that writes the gradient of the mean loss at the current θ into grad."""  # both (s, p)
         ...
+
+
+@dataclass(frozen=True)
+class Members:
+    """Networks of one family with their parameters, which `train/optimisers.py` trains as it does Deep ones."""
+
+    family: Family
+    theta: Tensor  # (s, p)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The scores of network r on its own samples x[r]."""  # (s, n, d) -> (s, n)
+        return self.family(self.theta, x)
+
+    def flat(self) -> Tensor:
+        return self.theta
+
+    def like(self, theta: Tensor) -> Members:
+        return replace(self, theta=theta)
+
+    def shapes(self) -> list[torch.Size]:
+        """All parameters as one vector: rules that treat matrices on their own are for Deep networks."""
+        return [self.theta.shape[1:]]
 
 
 def split(theta: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:

@@ -56,11 +56,16 @@ class Fcn:
         end = 2 * self.depth
         return parts[0:end:2], parts[1:end:2], parts[end], parts[end + 1], parts[end + 2 :]
 
-    def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
-        ws, bs, v, c, slopes = self._split(theta)
+    def features(self, theta: Tensor, x: Tensor) -> Tensor:
+        """What the last hidden layer says of samples."""  # (s, p), (s, n, d) -> (s, n, width)
+        ws, bs, _, _, slopes = self._split(theta)
         for layer, (w, b) in enumerate(zip(ws, bs, strict=True)):
             x = self._phi(torch.baddbmm(b, x, w.transpose(1, 2)), slopes[layer] if slopes else None)
-        return (x * v).sum(2) + c.squeeze(2)
+        return x
+
+    def __call__(self, theta: Tensor, x: Tensor) -> Tensor:
+        _, _, v, c, _ = self._split(theta)
+        return (self.features(theta, x) * v).sum(2) + c.squeeze(2)
 
     def _phi(self, a: Tensor, slope: Tensor | None) -> Tensor:
         if self.activation == "relu":

@@ -8,6 +8,9 @@ UNSEEN = "pipelines/after/dvc.yaml:unseen_figures"
 POWERS = "pipelines/after/dvc.yaml:powers_figures"
 OFF_SUBSPACE = "pipelines/after/dvc.yaml:off_subspace_figures"
 GEOMETRY = "pipelines/after/dvc.yaml:geometry_figures"
+PERTURBED = "pipelines/after/dvc.yaml:perturbed_noise_figures"
+RECONSTRUCT = "pipelines/after/dvc.yaml:reconstruct_figures"
+XOR = "pipelines/after/dvc.yaml:xor_figures"
 
 FIGURES = [
     Caption(
@@ -56,6 +59,36 @@ FIGURES = [
         "networks in the slab worlds, where ½ says that nothing but S is used; hollow where the training samples are "
         "not learnt.",
         GEOMETRY,
+        "after",
+    ),
+    Caption(
+        "perturbed_noise",
+        "Perturbations are features (Kumano, Kera, Yamasaki 2024)",
+        "A first network learns a few samples with random labels. Noise points are perturbed towards random labels as "
+        "it asks for, and a second network learns nothing but these. (a), (b) How many of the first network's samples "
+        "the second one labels right, and one that learns the noise alone. (c) The cosine of the perturbations with "
+        "VYS's z. Bands: the range over seeds.",
+        PERTURBED,
+        "after",
+    ),
+    Caption(
+        "reconstruct",
+        "The training samples, from the weights alone (Haim and others 2022)",
+        "The share of the training samples that a candidate meets with a cosine of 0.9 or more. Candidates come from a "
+        "search for a KKT point, and from the differences w_j/v_j - w_l/v_l of all pairs of neurons, which need no "
+        "search. (a) Against the loss, and how many samples of the same distribution, which the network never saw, are "
+        "met. (b) Against the distance from a KKT point. (c) With more samples, and before training.",
+        RECONSTRUCT,
+        "after",
+    ),
+    Caption(
+        "xor",
+        "What neurons turn to where no line separates the labels (Tsoy, Konstantinov 2024)",
+        "Networks without biases, from small weights, on points around two crossed axes. (a) How much of the squared "
+        "norms of all neurons is near four directions, along training; up to the dots the loss is at least 0.8 ln 2. "
+        "(b) Where these directions are at the end. (c) What a linear probe reads of the complex features Sᶜ in the "
+        "last hidden layer of networks on LMS-5, when S is taken from other samples.",
+        XOR,
         "after",
     ),
 ]

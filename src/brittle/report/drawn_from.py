@@ -61,6 +61,9 @@ _NAMES = {
     "cifar10_lasso": ["cifar10_lasso", *_CIFAR10],
     "unseen": ["unseen", "unseen_curves"],
     "powers": ["powers", "powers_curves"],
+    "perturbed_noise": ["perturbed_noise"],
+    "reconstruct": ["reconstruct"],
+    "xor": ["xor", "mid_training"],
 }
 TABLES = {figure: [name if "/" in name else f"plots/{name}.csv" for name in names] for figure, names in _NAMES.items()}
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import brittle.after.geometry_claims
 import brittle.after.off_subspace_claims
+import brittle.after.perturbed_noise_claims
 import brittle.after.powers_claims
+import brittle.after.reconstruct_claims
 import brittle.after.unseen_claims
+import brittle.after.xor_claims
 import brittle.cross.claims
 import brittle.margin.claims
 import brittle.margin.proof_questions

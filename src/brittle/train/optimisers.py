@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-from brittle.nets.deep import Deep, split
+from brittle.nets.deep import split
 from brittle.train.losses import ln_loss
 from brittle.train.muon import steepest
 from brittle.train.state import State
@@ -48,6 +48,21 @@ class Move:
     direction: Tensor  # (s, p) to go against
     seen: Tensor  # (s, p) the gradient that it comes from, perhaps an average
     memory: tuple[Tensor, Tensor]
+
+
+class Homogeneous(Protocol):
+    """Networks side by side as this loop sees them: Deep ones, or Members of a family."""
+
+    def __call__(self, x: Tensor) -> Tensor: ...  # (s, m, d) -> (s, m)
+
+    def flat(self) -> Tensor: ...  # (s, p)
+
+    def like(self, theta: Tensor) -> Self: ...
+
+    def shapes(self) -> list[torch.Size]: ...
+
+
+N = TypeVar("N", bound=Homogeneous)
 
 
 class Clock(Protocol):
@@ -211,7 +226,7 @@ class OptimiserState(State):
 def train(
     x: Tensor,  # (s, m, d)
     y: Tensor,  # (s, m)
-    net: Deep,
+    net: N,
     *,
     optimiser: Optimiser,
     loss: str,
@@ -219,7 +234,7 @@ def train(
     max_steps: int,
     state: OptimiserState | None = None,
     watch: Callable[[OptimiserState], None] = lambda state: None,
-) -> tuple[Deep, OptimiserState]:
+) -> tuple[N, OptimiserState]:
     """Train s networks side by side, each on its own data, until each has ln L ≤ ln_target."""
     shapes = net.shapes()
 
