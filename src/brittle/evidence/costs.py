@@ -77,12 +77,12 @@ COSTS = {
     "cifar10_lasso": Cost(35, ("cifar10.lasso.pictures", "cifar10.lasso.weights")),
 }
 # Seconds of one core to train with a picture of MNIST-CIFAR once, by stem, and what is left of them with two. Measured
-# on one core of an AMD EPYC, batches of 64 or 32 (benchmarks/images.py); GoogLeNet and DenseNet121 for CIFAR by hand.
+# on one core of an AMD EPYC, batches of 64 (ImageNet's stems) or 32 (docs/pictures.md, Speed).
 PICTURE = {
     "mobilenet_v2": {"imagenet": 0.0015, "cifar": 0.018},
-    "googlenet": {"imagenet": 0.0034, "cifar": 0.21},
+    "googlenet": {"imagenet": 0.0034, "cifar": 0.16},
     "resnet50": {"imagenet": 0.0095, "cifar": 0.037},
-    "densenet121": {"imagenet": 0.0076, "cifar": 0.028},
+    "densenet121": {"imagenet": 0.0076, "cifar": 0.03},
 }
 ALEXNET = 1 / 2300  # the same for AlexNet on CIFAR-10, batches of 128
 RESIDUAL = 40.0  # a residual network takes about so many times as long
