@@ -64,7 +64,7 @@ COSTS = {
     ),
     "xor": Cost(5, ("xor.seeds", "xor.widths^0.5")),
     "mid_training": Cost(6, ("mid_training.ds", "mid_training.samples", "mid_training.seeds")),
-    "unseen": Cost(30, ("unseen.d", "unseen.seeds", "unseen.test^0.5")),
+    "unseen": Cost(35, ("unseen.d", "unseen.seeds", "unseen.test^0.5")),
     "powers_train": Cost(30, ("powers.d^2.5", "powers.width", "powers.seeds")),  # more updates, too, where d is larger
     "powers_attack": Cost(20, ("powers.d", "powers.width", "powers.seeds", "powers.attacked")),
     "geometry_margins": Cost(6, ("geometry.rules", "geometry.seeds", "geometry.log10_levels^4")),
