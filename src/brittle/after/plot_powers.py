@@ -26,9 +26,11 @@ def _radii(ax: Axes, table: pd.DataFrame) -> None:
     ks = sorted(table["k"].unique())
     for k, colour in zip(ks, shades(len(ks)), strict=True):
         by_p = table[table["k"] == k].groupby("p")["radius"].agg(["mean", "min", "max"])
-        look = "o-" if len(by_p) > 2 else "o"  # between two powers nothing is known
-        ax.plot(by_p.index, by_p["mean"], look, color=colour, markersize=5, linewidth=1.2, label=f"$K={k}$")
-        ax.fill_between(by_p.index, by_p["min"], by_p["max"], color=colour, alpha=0.2, linewidth=0)
+        joined = len(by_p) > 2  # between two powers nothing is known
+        look = {"color": colour, "markersize": 5, "linewidth": 1.2}
+        ax.plot(by_p.index, by_p["mean"], "o-" if joined else "o", **look, label=f"$K={k}$")
+        if joined:
+            ax.fill_between(by_p.index, by_p["min"], by_p["max"], color=colour, alpha=0.2, linewidth=0)
         ax.axhline(radius_of_sums(k), color=colour, linestyle=":", linewidth=1.0)
         ax.annotate(f"$1/\\sqrt{{{k}}}$", (table["p"].max(), radius_of_sums(k)), ha="right", va="bottom", color=colour)
     ax.axhline(radius_of_centres(), color="black", linestyle="--", linewidth=1.0)
