@@ -46,10 +46,11 @@ from claim_cases import CLAIMS
 from conftest import ENV
 from tables_clusters import CONFIRM as CLUSTERS
 from tables_margin import CONFIRM as MARGIN
+from tables_networks import CONFIRM as NETWORKS
 from tables_purification import CONFIRM as PURIFICATION
 from tables_slabs import CONFIRM as SLABS
 
-CONFIRM = {**MARGIN, **SLABS, **PURIFICATION, **CLUSTERS}
+CONFIRM = {**MARGIN, **SLABS, **PURIFICATION, **CLUSTERS, **NETWORKS}
 NOTHING = Found({})
 
 
@@ -183,7 +184,8 @@ def test_a_claim_says_all_that_a_referee_asks_for(claim: object) -> None:
 
 def test_every_claim_is_there_once() -> None:
     numbers = {"M": range(1, 20), "S": range(1, 19), "P": range(1, 21)}
-    numbers |= {"F": range(1, 4), "V": range(1, 5), "A": range(1, 5), "O": range(1, 3), "X": range(1, 4)}
+    numbers |= {"F": range(1, 4), "V": range(1, 5), "A": range(1, 5)}
+    numbers |= {letter: range(1, 3) for letter in "OKHT"} | {"X": range(1, 4)}
     names = [f"{letter}{i}" for letter, those in numbers.items() for i in those]
     names[names.index("S12") : names.index("S12") + 1] = ["S12a", "S12b"]
     assert list(CLAIMS) == names
