@@ -27,6 +27,7 @@ import gpu_paper
 from bars import bar
 from brittle.attacks.fgm import Attack
 from brittle.attacks.image_pgd import Attacker, strongest
+from brittle.attacks.reconstruct import Search, from_kkt
 from brittle.core.rng import rng
 from brittle.nets import symmetric
 from brittle.nets.alexnet import AlexNet
@@ -130,8 +131,17 @@ def by_pictures(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
     yield "the strongest attack, a step", attack_them, 4
 
 
+def by_reconstruction(size: Size) -> Iterator[tuple[str, Callable[[int], None], int]]:
+    def run(n: int) -> None:
+        rngs = [rng(seed, "benchmark") for seed in range(size.nets)]
+        net = initial(size.m, size.width, 1.0, rngs).to(torch.device("cuda"))
+        from_kkt(net, Search(candidates=size.m, steps=n, lr=0.1, sharpness=(10.0, 100.0)), rngs)
+
+    yield "samples in weights, a step", run, 8
+
+
 GRAPHS = ("flow", "sgd", "purify")  # the loops that CUDA graphs can record
-BARS = {"flow": 1, "protocol": 1, "purify": 1, "sgd": 0, "AlexNet": 0, "the strongest attack": 0}
+BARS = {"flow": 1, "protocol": 1, "purify": 1, "sgd": 0, "AlexNet": 0, "the strongest attack": 0, "samples": 0}
 
 
 def line(name: str, found: Counted) -> None:
@@ -142,7 +152,7 @@ def line(name: str, found: Counted) -> None:
 
 def main(size: Size) -> None:
     print(f"{'':<32}{'launches':>9}{'waits':>7}" + "".join(f"{name:>15}{'':<15}" for name in GPUS))
-    for loops in (by_flow, by_sgd, by_purify, by_pictures):
+    for loops in (by_flow, by_sgd, by_purify, by_pictures, by_reconstruction):
         for name, run, steps in loops(size):
             found = count(run, steps)
             line(name, found)
