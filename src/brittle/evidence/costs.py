@@ -73,7 +73,9 @@ COSTS = {
     ),
     "off_subspace": Cost(8, ("off_subspace.d", "off_subspace.width", "off_subspace.seeds")),
     # So many networks as attackers, twice, and a few more, each under every attacker.
-    "cifar10_probe": Cost(35, ("cifar10.measure.pictures", "cifar10.attackers^1.7", "cifar10.seeds")),
+    "cifar10_probe": Cost(
+        35, ("cifar10.measure.pictures", "cifar10.attackers^1.7", "cifar10.visualise.neurons^0.2", "cifar10.seeds")
+    ),
     "cifar10_lasso": Cost(35, ("cifar10.lasso.pictures", "cifar10.lasso.weights")),
 }
 # Seconds of one core to train with a picture of MNIST-CIFAR once, by stem, and what is left of them with two. Measured
