@@ -36,6 +36,7 @@ slabs_data, slabs_train fcn-8-1, slabs_train cnn-2-3-1, slabs_train gru-3-5-1, s
 sparse_data, sparse_train random, sparse_train pure, sparse_low
 mnist, cifar10, cifar10_train alexnet, mnist_cifar_train mobilenet_v2
 cross_data lms-5, cross_data mnist-cifar, cross_train lms-5, cross_train mnist-cifar
+unseen, powers_train, geometry_margins, off_subspace, perturbed_noise, reconstruct, xor
 """
 
 
