@@ -20,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 
 from brittle import long_runs
 from brittle.claims import shown
+from brittle.probes.summary import resampled
 from brittle.report.papers import PAPERS
 from brittle.report.scoreboard import BEGIN, END, counts, page
 from brittle.verdicts import (
@@ -36,7 +37,6 @@ from brittle.verdicts import (
     of_mean,
     of_share,
     over_seeds,
-    resampled,
     said,
     slopes,
     spread_of,

@@ -18,6 +18,8 @@ from tiny import set_params
 HEADLINE = ["margin_data", "margin_train", "margin_attack", "margin_crossings", "margin_figures"]
 FIGURES = ["margin_figures", "sweep_figures", "theory_figures", "slabs_figures", "sparse_figures"]
 FIGURES += ["mnist_cifar_figures", "cifar10_figures", "cross_figures"]
+FIGURES += ["unseen_figures", "powers_figures", "off_subspace_figures", "geometry_figures"]
+FIGURES += ["perturbed_noise_figures", "reconstruct_figures", "xor_figures"]
 
 
 def metrics(repo: Repo) -> dict[str, float]:

@@ -207,6 +207,8 @@ def test_a_stage_declares_exactly_the_files_it_reads_and_writes(stage: str, obse
     for path in observed[stage].read - observed[stage].written:
         above = (str(folder) for folder in Path(path).parents if str(folder) in declared)
         read |= stands.get(path) or {next(above, path)}
+    # Long runs may not be there yet. Then nothing is read of them, but what is drawn depends on them all the same.
+    declared -= {"evidence"} - read
     assert declared == read, difference(stage, "deps", declared, read)
     outs = spelled_out(STAGES[stage], STAGES[stage].outputs)
     assert outs == observed[stage].written, difference(stage, "outs", outs, observed[stage].written)
@@ -269,7 +271,7 @@ def test_the_definition_can_be_read() -> None:
 def test_lock_files_are_short_and_know_no_stage_that_does_not_exist() -> None:
     for file in files():
         text = file.with_name("dvc.lock").read_text()
-        assert len(text.splitlines()) <= 2600, file
+        assert len(text.splitlines()) <= 2700, file
         here = [stage for stage in STAGES.values() if stage.file == file]
         cells = {f"{each.name}@{cell}" if each.axis else each.name for each in here for cell in each.cells(VALUES)}
         assert set(YAML(typ="safe", pure=True).load(text)["stages"]) == cells, file

@@ -64,6 +64,7 @@ def remedies() -> pd.DataFrame:
             numbers = {"accuracy": 1 - 0.01 * j, "robust": 0.1 + 0.2 * j, "certified": 0.1 * j if i < 2 else None}
             numbers |= {"radius": 0.25 * (i + 1), "reliance": 1 / (j + 1), "best": 0.95 if i else None}
             numbers |= {"gap": 0.85 - 0.2 * j if i else None, "cost": [1, 11, 2, 100][j], "spread": 0.01 * j}
+            numbers |= {"off_span": 10.0 + j if world == "mnist-cifar" else None}
             rows.append({"world": world, "net": "fcn-100-1", "remedy": remedy, "yours": j // 3, "seeds": 2, **numbers})
     return pd.DataFrame(rows)
 

@@ -1,4 +1,4 @@
-"""The claims of FP §1 and §8 on CIFAR-10, P13–P20.
+"""The claims of FP §1 and §8 on CIFAR-10 about robustness, filters and neurons: P13–P15, P19, P20.
 
 Every number of the robust network is compared with that of a control: as many further epochs of clean training. A table
 with one seed has no spread, except where it counts pictures; then a claim is undecided. A column `NUMBER_spread`, from
@@ -12,28 +12,21 @@ import math
 import numpy as np
 import pandas as pd
 
-from brittle.verdicts import (
-    FP,
-    Check,
-    Finding,
-    Tables,
-    at_least,
-    at_most,
-    every,
-    not_run,
-    of_share,
-    seeds,
-    span,
+from brittle.pictures.cifar10_tables import (
+    ACCURACY,
+    FEATURES,
+    LAYERS,
+    PATH,
+    PICTURES,
+    THETA,
+    absent,
+    by_network,
+    lacks_of,
+    scale_of,
+    spread_in,
 )
+from brittle.verdicts import FP, Finding, Tables, at_least, at_most, every, not_run, of_share, seeds, span
 
-ACCURACY, FEATURES, PATH = "plots/cifar10_accuracy.csv", "plots/cifar10_features.csv", "plots/cifar10_path.csv"
-THETA, LAYERS, LASSO = "plots/cifar10_theta.csv", "plots/cifar10_layers.csv", "plots/cifar10_lasso.csv"
-ACTIVITY, PERTURBATIONS = "plots/cifar10_activity.csv", "plots/cifar10_perturbations.csv"
-NETS = ("alexnet", "resnet-16", "resnet-34")
-PICTURES = 50_000  # for training
-FALL = 1.5
-SPARSITY = 0.0405  # FP Fig 4: the share of the coefficients
-NOISE = math.sqrt(2 / math.pi)  # ‖g‖₁/(√n ‖g‖₂) of Gaussian noise g, in any orthonormal basis
 # FP Table 1, ResNet-34: robust and clean accuracy after clean, adversarial from random, and adversarial from clean.
 TABLE = {
     "linf-4": (0.0, 0.939, 0.614, 0.823, 0.619, 0.839),
@@ -41,32 +34,6 @@ TABLE = {
     "l2-0.5-0.12": (0.0, 0.939, 0.598, 0.783, 0.600, 0.792),
     "l2-1-0.25": (0.0, 0.939, 0.423, 0.643, 0.422, 0.655),
 }
-
-
-def _scale(tables: Tables) -> str:
-    t = tables[ACCURACY]
-    about = f"{', '.join(t['net'].unique())}, {seeds(t)}, {t['samples'].iloc[0]:g} training pictures"
-    return f"{about}, {t['attacked'].iloc[0]:g} attacked"
-
-
-def _lacks(tables: Tables) -> list[str]:
-    """What the paper trained with and we did not."""
-    t = tables[ACCURACY]
-    lacks = [net for net in NETS if net not in set(t["net"])]
-    return lacks + ([f"{PICTURES} training pictures"] if t["samples"].max() < PICTURES else [])
-
-
-def _by_network(t: pd.DataFrame, column: str) -> pd.DataFrame:
-    return t.pivot_table(index=["net", "seed"], columns="network", values=column, sort=False)
-
-
-def _absent(t: pd.DataFrame, *names: str) -> list[str]:
-    return [f"the network {name}" for name in names if name not in t]
-
-
-def _spread(t: pd.DataFrame, column: str, times: float = 1.0) -> float | None:
-    """The largest spread over resampled pictures or filters, if the table has it; √2 times it, of a difference."""
-    return times * float(t[f"{column}_spread"].max()) if f"{column}_spread" in t else None
 
 
 # --- Table 1
@@ -85,10 +52,10 @@ def _spread(t: pd.DataFrame, column: str, times: float = 1.0) -> float | None:
 def p13(tables: Tables) -> Finding:
     t = tables[ACCURACY]
     if "own" not in t:
-        return not_run("the paper's own attackers", scale=_scale(tables))
+        return not_run("the paper's own attackers", scale=scale_of(tables))
     found = _trainings(t)
     if found.empty:
-        return not_run("adversarial training from random and from clean weights", scale=_scale(tables))
+        return not_run("adversarial training from random and from clean weights", scale=scale_of(tables))
     least = found.assign(cost=found["clean0"] - np.maximum(found["random0"], found["fine0"]))
     for of in ("", "_own"):
         least[f"gain{of}"] = np.minimum(found[f"random{of}"], found[f"fine{of}"]) - found[f"clean{of}"]
@@ -116,8 +83,8 @@ def p13(tables: Tables) -> Finding:
         entries = wide[["clean_own", "clean0", "random_own", "random0", "fine_own", "fine0"]]
         off = max(abs(row - TABLE[name]).max() for (_, _, name), row in entries.iterrows() if name in TABLE)
         checks.append(at_most("points off the paper's entries", off, 0.03, _of_two(0.5, attacked)))
-    lacks = _lacks(tables) + [f"the attacker {name}" for name in TABLE if name not in set(t["attacker"])]
-    return Finding(float(least["gain"].min()), measured, _scale(tables), checks, lacks=lacks)
+    lacks = lacks_of(tables) + [f"the attacker {name}" for name in TABLE if name not in set(t["attacker"])]
+    return Finding(float(least["gain"].min()), measured, scale_of(tables), checks, lacks=lacks)
 
 
 def _of_two(share: float, samples: float) -> float:
@@ -159,12 +126,12 @@ def _trainings(t: pd.DataFrame) -> pd.DataFrame:
 def p14(tables: Tables) -> Finding:
     own = tables[FEATURES]
     own = own[(own["of"] == "filters") & (own["net"] == "alexnet")]
-    t = _by_network(own, "high_frequency") if len(own) else pd.DataFrame()
-    needs = _absent(t, "clean", "robust", "control")
+    t = by_network(own, "high_frequency") if len(own) else pd.DataFrame()
+    needs = absent(t, "clean", "robust", "control")
     if needs:
         return not_run(*(["AlexNet"] if own.empty else needs))
     gap = (t[["clean", "control"]].min(axis=1) - t["robust"]).rename("gap").reset_index()
-    name, spread = "fall of the share of energy at high frequencies", _spread(own, "high_frequency", math.sqrt(2))
+    name, spread = "fall of the share of energy at high frequencies", spread_in(own, "high_frequency", math.sqrt(2))
     checks = [every(gap, "gap", at_least, 0.0, cells=["net"], name=name, spread=spread)]
     measured = (
         f"{span(t['clean'].round(3))} → {span(t['robust'].round(3))} (control {span(t['control'].round(3))}, "
@@ -186,7 +153,7 @@ def p20(tables: Tables) -> Finding:
     own = tables[FEATURES]
     own = own[own["of"] == "visualised"]
     t = own.pivot_table(index=["net", "layer", "seed"], columns="network", values="variation", sort=False)
-    needs = _absent(t, "clean", "robust", "control")
+    needs = absent(t, "clean", "robust", "control")
     words = [
         f"{net}'s layer {layer}: {row['init']:.2f} → {row['clean']:.2f} → {row['robust']:.2f}"
         for (net, layer), row in (t.groupby(level=[0, 1], sort=False).mean().iterrows() if len(needs) < 3 else [])
@@ -195,11 +162,11 @@ def p20(tables: Tables) -> Finding:
     measured = f"random → clean → robust, {'; '.join(words)}" if words else ""
     if needs:
         missing = [f"{name}, visualised" for name in needs]
-        return not_run(*missing, measured=measured, scale=_scale(tables))
+        return not_run(*missing, measured=measured, scale=scale_of(tables))
     gap = (t[["clean", "control"]].min(axis=1) - t["robust"]).rename("gap").reset_index()
-    name, spread = "total variation, clean or control - robust", _spread(own, "variation", math.sqrt(2))
+    name, spread = "total variation, clean or control - robust", spread_in(own, "variation", math.sqrt(2))
     checks = [every(gap, "gap", at_least, 0.0, cells=["net", "layer"], name=name, spread=spread)]
-    return Finding(float(gap["gap"].min()), measured, _scale(tables), checks, lacks=_lacks(tables))
+    return Finding(float(gap["gap"].min()), measured, scale_of(tables), checks, lacks=lacks_of(tables))
 
 
 # --- Locality
@@ -220,8 +187,8 @@ def p15(tables: Tables) -> Finding:
     names = ("init, clean", "init, robust", "clean, robust")
     needs = [f"θ({name})" for name in names if name not in wide]
     if needs:
-        return not_run(*needs, scale=_scale(tables))
-    wide, spread = wide.reset_index(), _spread(own, "median")
+        return not_run(*needs, scale=scale_of(tables))
+    wide, spread = wide.reset_index(), spread_in(own, "median")
     cells = ["net", "layer"]
     checks = [
         every(wide, name, at_most, 0.2, cells=cells, name=f"median θ({name})", spread=spread) for name in names[:2]
@@ -232,7 +199,7 @@ def p15(tables: Tables) -> Finding:
         f"(control {row['clean, control']:.2f}, different neurons {row['different neurons']:.2f})"
         for _, row in wide.groupby(cells, sort=False).mean(numeric_only=True).reset_index().iterrows()
     ]
-    lacks = _lacks(tables) + [f"layer {n}" for n in (1, 3) if n not in set(own["layer"])]
+    lacks = lacks_of(tables) + [f"layer {n}" for n in (1, 3) if n not in set(own["layer"])]
     third = layers[layers["network"] == "robust"]
     premises = []
     if len(third):
@@ -245,7 +212,7 @@ def p15(tables: Tables) -> Finding:
         premises.append(at_least(name, worst / asked, 1.0, _of_two(stage1, attacked) / asked, third))
         words.append(f"robust accuracy above frozen robust layers {worst:.2f}, stage 1 {stage1:.2f}")
     value = float(wide[list(names[:2])].max().max())
-    return Finding(value, "; ".join(words), _scale(tables), checks, premises, lacks=lacks)
+    return Finding(value, "; ".join(words), scale_of(tables), checks, premises, lacks=lacks)
 
 
 @FP.claim(
@@ -260,15 +227,15 @@ def p15(tables: Tables) -> Finding:
 )
 def p19(tables: Tables) -> Finding:
     last = tables[PATH].sort_values("epoch").groupby(["net", "seed", "network"], sort=False).last().reset_index()
-    by = {name: _by_network(last, name) for name in ("theta_init", "theta_clean", "variation")}
-    needs = _absent(by["variation"], "clean", "robust", "again", "control")
+    by = {name: by_network(last, name) for name in ("theta_init", "theta_clean", "variation")}
+    needs = absent(by["variation"], "clean", "robust", "again", "control")
     if needs:
-        return not_run(*needs, scale=_scale(tables))
+        return not_run(*needs, scale=scale_of(tables))
     t = pd.DataFrame({"init": by["theta_init"]["clean"], "robust": by["theta_clean"]["robust"]})
     t["again"], rough = by["theta_clean"]["again"], by["variation"]
     t = t.assign(back=t["again"] - t["robust"], rougher=rough["again"] - rough["robust"]).reset_index()
     checks = [
-        every(t, column, check, bound, cells=["net"], name=name, spread=_spread(last, of, times))
+        every(t, column, check, bound, cells=["net"], name=name, spread=spread_in(last, of, times))
         for column, check, bound, name, of, times in (
             ("init", at_most, 0.2, "median θ(random, clean)", "theta_init", 1.0),
             ("robust", at_least, 0.8, "median θ(clean, robust)", "theta_clean", 1.0),
@@ -283,159 +250,5 @@ def p19(tables: Tables) -> Finding:
         f"(control {span(rough['control'].round(3))})"
     )
     again = tables[PATH].query("network == 'again'")["epoch"].max()
-    lacks = _lacks(tables) + ([] if again >= 20 else [f"20 epochs of clean training again (here {again:g})"])
-    return Finding(float(t["init"].max()), measured, _scale(tables), checks, lacks=lacks)
-
-
-# --- Sparsity
-
-
-def curves(t: pd.DataFrame, at: np.ndarray | None = None) -> tuple[np.ndarray, dict[tuple[str, str], np.ndarray]]:
-    """The errors of all curves at the sparsities that each of them reaches, interpolated in log sparsity."""
-    groups = {
-        key: g[g["sparsity"] > 0].sort_values("sparsity") for key, g in t.groupby(["features", "target"], sort=False)
-    }
-    if at is None:
-        low = max(g["sparsity"].min() for g in groups.values())
-        high = min(g["sparsity"].max() for g in groups.values())
-        at = np.geomspace(low, high, 9) if low < high else np.array([])
-    return at, {key: np.interp(np.log(at), np.log(g["sparsity"]), g["error"]) for key, g in groups.items()}
-
-
-@FP.claim(
-    "P16",
-    source="Fig 4, 12",
-    says="robust features reconstruct pictures most sparsely, and robust perturbations are sparser than clean ones",
-    paper="robust sparsest; 4.05 % of the coefficients are enough",
-    rule="at 4.05 % of the coefficients: error of pictures from robust < clean < random features, and from robust "
-    "features that of robust_delta < clean_delta, for every network",
-    reads=f"{LASSO} {ACCURACY}",
-)
-def p16(tables: Tables) -> Finding:
-    t, words, checks = tables[LASSO], [], []
-    for net, rows in t.groupby("net", sort=False):
-        used = rows[(rows["target"] == "pictures") & (rows["features"] != "control") | (rows["features"] == "robust")]
-        reached = used[used["sparsity"] > 0].groupby(["features", "target"])["sparsity"].agg(["min", "max"])
-        short = reached[(reached["min"] > SPARSITY) | (reached["max"] < SPARSITY)].index
-        if len(short):
-            return not_run(*(f"{net}, {' '.join(key)} at 4.05 %" for key in short), scale=_scale(tables))
-        _, at = curves(used, np.array([SPARSITY]))
-        random, clean, robust = (float(at[name, "pictures"][0]) for name in ("random", "clean", "robust"))
-        deltas = [float(at["robust", f"{name}_delta"][0]) for name in ("clean", "robust")]
-        checks += [
-            at_least(f"{net}: error, {name}", high / low, 1.0, _paired(rows, *of) / low, used)
-            for name, high, low, of in (
-                ("clean / robust features", clean, robust, ("clean", "pictures")),
-                ("random / clean features", random, clean, ("random", "pictures")),
-                ("clean_delta / robust_delta", *deltas, ("robust", "clean_delta")),
-            )
-        ]
-        words.append(
-            f"{net}, pictures at 4.05 %: random {random:.3f}, clean {clean:.3f}, robust {robust:.3f}; clean_delta "
-            f"{deltas[0]:.3f}, robust_delta {deltas[1]:.3f}"
-        )
-    pictures = t["pictures"].max()
-    lacks = _lacks(tables) + ([] if pictures >= 100 else [f"100 pictures (here {pictures:g})"])
-    measured = "; ".join([*words, f"{100 * t['converged'].min():.0f} % of the solutions converged or more"])
-    worst = min(check.value for check in checks)
-    return Finding(worst, measured, f"{_scale(tables)}, {pictures:g} pictures", checks, lacks=lacks)
-
-
-def _paired(rows: pd.DataFrame, features: str, target: str) -> float:
-    """The standard error of the difference to the curve that is to be below, over the same pictures, at 4.05 %."""
-    if "error_spread" not in rows:
-        return math.nan
-    return float(rows.loc[(rows["features"] == features) & (rows["target"] == target), "error_spread"].iloc[0])
-
-
-@FP.claim(
-    "P17",
-    source="Fig 5",
-    says="activations become sparser along clean training",
-    paper="sparser (WRN-28-10)",
-    rule="the share of active neurons falls with the epoch: Spearman's rank correlation ≤ -0.8 without the untrained "
-    "network, for every network",
-    reads=f"{ACTIVITY} {ACCURACY}",
-)
-def p17(tables: Tables) -> Finding:
-    t = tables[ACTIVITY]
-    t = t[(t["network"] == "clean") & (t["epoch"] > 0)]  # the untrained network is no point of the training
-    rows, words = [], []
-    for (net, seed), some in t.groupby(["net", "seed"], sort=False):
-        if len(some) < 3:
-            return not_run("three epochs of clean training", scale=_scale(tables))
-        trend = float(some["epoch"].rank().corr(some["active"].rank()))
-        rows.append({"net": net, "seed": seed, "trend": trend, "spread": _of_rank(trend, len(some))})
-        first, last = some["active"].iloc[0], some["active"].iloc[-1]
-        words.append(f"{net}: {first:.3f} → {last:.3f} over {len(some)} epochs")
-    found = pd.DataFrame(rows)
-    worst = found.loc[found["trend"].idxmax()]
-    checks = [at_most("rank correlation with the epoch", worst["trend"], -0.8, worst["spread"], found)]
-    measured = f"rank correlation ≤ {worst['trend']:.2f}; {'; '.join(words)}"
-    return Finding(float(worst["trend"]), measured, _scale(tables), checks, lacks=["resnet-28-10", *_lacks(tables)])
-
-
-def _of_rank(correlation: float, n: int) -> float:
-    """The spread of a rank correlation over n epochs, by Fisher's transformation."""
-    return (1 - correlation**2) / math.sqrt(max(n - 3, 1))
-
-
-@FP.claim(
-    "P18",
-    source="Fig 7",
-    says="perturbations of clean networks are dense, those of robust ones are not",
-    paper="dense → image-like",
-    premise="clean perturbations are dense: (spread - pictures')/(noise's - pictures') ≥ ½ in Haar wavelets",
-    rule="that share falls at least 1.5 times from clean to robust, and 1.5 times beyond the control's; and robust "
-    "features reconstruct robust_delta with a smaller error than clean_delta, at 4.05 % of the coefficients (§8.3)",
-    reads=f"{PERTURBATIONS} {LASSO} {ACCURACY}",
-)
-def p18(tables: Tables) -> Finding:
-    own = tables[PERTURBATIONS]
-    by = {name: _by_network(own, name) for name in ("pixels", "dct", "haar", "variation") if name in own}
-    wide = by.get("haar", pd.DataFrame())
-    needs = [f"the perturbations of {name}" for name in ("clean", "robust", "control") if name not in wide]
-    # A row `pictures` has the spread of the pictures themselves, in which perturbations are to be image-like.
-    needs += [] if "pictures" in wide else ["the Haar spread of the pictures themselves"]
-    words = [
-        f"{name} {span(m['clean'].round(3))} → {span(m['robust'].round(3))} (control {span(m['control'].round(3))})"
-        for name, m in by.items()
-        if {"clean", "robust", "control"} <= set(m)
-    ]
-    if needs:
-        return not_run(*needs, measured=", ".join(words), scale=_scale(tables))
-    base = wide["pictures"]
-    share = wide[["clean", "robust", "control"]].sub(base, axis=0).div(NOISE - base, axis=0)
-    # Not as ratios: a robust network's perturbations may be as sparse as pictures, or sparser.
-    share = share.assign(fall=share["clean"] - FALL * share["robust"], beyond=share["control"] - FALL * share["robust"])
-    share, unit = share.reset_index(), math.sqrt(2) / (NOISE - base.max())
-    of_one, of_two = _spread(own, "haar", unit), _spread(own, "haar", math.hypot(1, FALL) * unit)
-    premises = [
-        every(share, "clean", at_least, 0.5, cells=["net"], name="density of clean perturbations", spread=of_one)
-    ]
-    checks: list[Check] = [
-        every(share, "fall", at_least, 0.0, cells=["net"], name=f"density, clean - {FALL} × robust", spread=of_two),
-        every(share, "beyond", at_least, 0.0, cells=["net"], name=f"density, control - {FALL} × robust", spread=of_two),
-        *_sparser(tables[LASSO]),
-    ]
-    lacks = _lacks(tables) + ([] if len(checks) > 2 else ["the Lasso of perturbations at 4.05 %"])
-    told = [f"{name} {span(share[name].round(3))}" for name in ("clean", "control", "robust")]
-    measured = (
-        f"share between pictures and noise: {', '.join(told)}; spread {', '.join(words)}; pictures "
-        f"{span(base.round(3))}, noise {NOISE:.3f}"
-    )
-    return Finding(float(share["fall"].min()), measured, _scale(tables), checks, premises, lacks=lacks)
-
-
-def _sparser(t: pd.DataFrame) -> list[Check]:
-    """For each network, the check that robust features reconstruct its perturbations with the smaller error."""
-    found = []
-    for net, rows in t[t["features"] == "robust"].groupby("net", sort=False):
-        reached = rows[rows["sparsity"] > 0].groupby("target")["sparsity"].agg(["min", "max"])
-        if not ((reached["min"] <= SPARSITY) & (reached["max"] >= SPARSITY)).all():
-            continue
-        _, at = curves(rows, np.array([SPARSITY]))
-        clean, robust = (float(at["robust", f"{name}_delta"][0]) for name in ("clean", "robust"))
-        spread = _paired(rows, "robust", "clean_delta") / robust
-        found.append(at_least(f"{net}: error, clean_delta / robust_delta", clean / robust, 1.0, spread, rows))
-    return found
+    lacks = lacks_of(tables) + ([] if again >= 20 else [f"20 epochs of clean training again (here {again:g})"])
+    return Finding(float(t["init"].max()), measured, scale_of(tables), checks, lacks=lacks)

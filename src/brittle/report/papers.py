@@ -14,6 +14,7 @@ import brittle.margin.claims
 import brittle.margin.proof_questions
 import brittle.margin.questions
 import brittle.pictures.cifar10_claims
+import brittle.pictures.cifar10_sparsity_claims
 import brittle.pictures.mnist_cifar_claims
 import brittle.slabs.claims
 import brittle.sparse.claims  # noqa: F401  each adds its claims to the papers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -64,6 +65,8 @@ def main(params: SparseParams) -> None:
                 coefficients += [about | row for row in histogram(net, setting)]
                 shown.update(1)
     networks, curves = pd.DataFrame(rows), pd.DataFrame(curves)
+    if "random" not in p.starts:  # nobody has drawn a ticket
+        networks["winner_pot"] = math.nan
     store.save_table("plots/sparse_networks.csv", networks)
     store.save_table("plots/sparse_accuracy.csv", curves)
     store.save_table("plots/sparse_coefficients.csv", pd.DataFrame(coefficients))
