@@ -92,7 +92,7 @@ def test_scores_are_odd(net: Family) -> None:
 @pytest.mark.parametrize("net", ALL, ids=called)
 def test_gradient_by_the_weights_is_autograds_through_the_formula(net: Family, loss: str) -> None:
     theta, x, y = problem(net)
-    theta /= obvious(net, theta, x).abs().max()  # scores of the order of 1, for the exponential loss
+    theta *= 2 / obvious(net, theta, x).abs().max()  # scores of the order of 1, for the exponential loss
     grad = torch.full_like(theta, torch.nan)
     values = net.gradient(theta, grad, LOSSES[loss])(x, y, ())
     leaf = theta.clone().requires_grad_()
