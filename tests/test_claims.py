@@ -45,12 +45,14 @@ from brittle.verdicts import (
 from claim_cases import CLAIMS
 from conftest import ENV
 from tables_clusters import CONFIRM as CLUSTERS
+from tables_geometry import CONFIRM as GEOMETRY
 from tables_margin import CONFIRM as MARGIN
 from tables_networks import CONFIRM as NETWORKS
+from tables_off_subspace import CONFIRM as OFF_SUBSPACE
 from tables_purification import CONFIRM as PURIFICATION
 from tables_slabs import CONFIRM as SLABS
 
-CONFIRM = {**MARGIN, **SLABS, **PURIFICATION, **CLUSTERS, **NETWORKS}
+CONFIRM = {**MARGIN, **SLABS, **PURIFICATION, **CLUSTERS, **NETWORKS, **GEOMETRY, **OFF_SUBSPACE}
 NOTHING = Found({})
 
 
@@ -355,7 +357,9 @@ def test_a_spoiled_scoreboard_is_said_in_one_line(spoil: Callable, says: str, co
 def test_an_argument_that_means_nothing_is_said_in_one_line(copied: Path) -> None:
     done = write_readme(copied, "--writ")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "--writ: is not a claim; give some of M1 … X3 (also with --why), --write, or nothing\n"
+    assert (
+        done.stderr == "--writ: is not a claim; give some of M1 … X3 (also with --why), --count, --write, or nothing\n"
+    )
 
 
 def test_why_shows_every_number_and_the_rows_that_decided(committed: Path) -> None:
