@@ -50,7 +50,8 @@ def stages_of(process: psutil.Process, name: str) -> list[psutil.Process]:
     found = []
     for child in process.children(recursive=True):
         try:
-            if MODULES[name] in child.cmdline() and "python" in child.cmdline()[0]:
+            own = MODULES[name] in child.cmdline() and "python" in child.cmdline()[0]
+            if own or child.name() == MODULES[name][-15:]:  # the name of what a preloaded process has forked
                 found.append(child)
         except psutil.NoSuchProcess:
             continue

@@ -48,10 +48,3 @@ def test_what_runs_already_counts_with_what_it_still_needs() -> None:
     upstream = {"a": [], "b": ["a"], "c": []}
     assert makespan(upstream, {"a": 4.0, "b": 1.0, "c": 3.0}, 2, running={"a": 2.0}) == 3.0
     assert makespan({}, {}, 2) == 0.0
-
-
-def test_a_stage_of_two_cores_begins_when_one_is_free_and_nothing_begins_until_one_is_free_again() -> None:
-    upstream, seconds = {"a": [], "wide": [], "b": []}, {"a": 3.0, "wide": 2.0, "b": 1.5}
-    assert makespan(upstream, seconds, 2, cores={"wide": 2}) == 3.5  # a and wide, then b
-    assert makespan(upstream, seconds, 2) == 3.5
-    assert makespan(upstream, seconds | {"wide": 4.0}, 2, cores={"wide": 2}) == 7.0  # wide goes first

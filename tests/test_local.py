@@ -20,7 +20,6 @@ from brittle.core.errors import BadInput
 from brittle.scale import local
 from brittle.scale.local import cores
 from brittle.scale.options import amounts
-from brittle.tools.graph import sources, stages
 from conftest import ENV, Repo
 from runs import SCALE, begun, part, results, scale, stages_of, until
 from tiny import make_tiny
@@ -182,15 +181,6 @@ def test_a_terminal_shows_one_bar_for_the_whole_graph(small: Repo, tmp_path: Pat
     assert re.search(r"2 of 5 stages: margin_train +\d+% \|.*\| \d\d:\d\d elapsed, \d\d:\d\d left", text)
     assert "plots/margin_flipped.png is there" in text
     assert "[3/5]" not in text
-
-
-def test_wide_stages_take_the_cores_that_their_threads_need() -> None:
-    """`threads=2` in a stage's module, and CORES in its dvc.yaml, which spares the runner to import it."""
-    for stage in stages().values():
-        module = next(file for file in sources(stage) if file.endswith(f"{stage.module.replace('.', '/')}.py"))
-        threads = re.search(r"run\(main, \w+, threads=(\d)\)", Path(module).read_text())
-        asked = stage.definition.get("meta", {}).get("resources", {}).get("CORES", 1)
-        assert asked == int(threads[1] if threads else 1), stage.name
 
 
 def test_each_stage_has_a_gpu_of_its_own_and_waits_for_one(

@@ -3,8 +3,8 @@
 numpy, scipy, torch and the libraries inside them (OpenBLAS, MKL, oneDNN) choose their kernels by the processor, and
 split sums over as many threads as it has cores. Either changes the last bits of a result, training amplifies them into
 the first digits, and a verdict may flip. So the kernels are those of AVX2, which every x86 processor since 2013 has,
-and the number of threads, one or two, depends on the computation, not the machine. Variables that the user has set stay
-as they are. BRITTLE_THREADS sets another number of threads; BRITTLE_PORTABLE=0 leaves everything to the libraries.
+and a stage has one thread: it is stages that run side by side. Variables that the user has set stay as they are.
+BRITTLE_THREADS sets another number of threads; BRITTLE_PORTABLE=0 leaves everything to the libraries.
 """
 
 from __future__ import annotations
@@ -53,19 +53,25 @@ def _figures() -> dict[str, str]:
     return {"MPLCONFIGDIR": str(Path(sys.prefix, "matplotlib"))} if ours else {}
 
 
-def use_threads(threads: int) -> None:
-    """Make torch use this number of threads from here on, however many cores there are.
-
-    OMP_NUM_THREADS, which clusters set for other purposes, is ignored. One thread is for small steps, in which two
-    would wait for each other for as long as they work, and far longer if another process occupies the other core.
-    """
-    wanted = os.environ.get("BRITTLE_THREADS", str(threads))
+def threads(otherwise: int = 1) -> int:
+    """How many threads a stage is to have: what the user says, or else this number."""
+    wanted = os.environ.get("BRITTLE_THREADS", str(otherwise))
     if not (wanted.isdecimal() and int(wanted) > 0):
         from brittle.core.errors import BadInput
 
         raise BadInput(f"BRITTLE_THREADS = {wanted}: must be a number of threads, 1 or more")
+    return int(wanted)
+
+
+def use_threads(otherwise: int = 1) -> None:
+    """Make torch use this number of threads from here on, however many cores there are.
+
+    OMP_NUM_THREADS, which clusters set for other purposes, is ignored. Two threads have to wait for each other in every
+    step: they do less than two stages of one thread each, and crawl if another process occupies one of their cores.
+    """
+    wanted = threads(otherwise)
     if "torch" in sys.modules and os.environ.get("BRITTLE_PORTABLE") != "0":
-        sys.modules["torch"].set_num_threads(int(wanted))
+        sys.modules["torch"].set_num_threads(wanted)
 
 
 class _WhenTorchIsLoaded(importlib.abc.MetaPathFinder):

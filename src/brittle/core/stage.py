@@ -16,16 +16,15 @@ from brittle.core.params import load
 P = TypeVar("P", bound=BaseModel)
 
 
-def run(stage: Callable[..., None], schema: type[P], threads: int = 1) -> None:
+def run(stage: Callable[..., None], schema: type[P]) -> None:
     """Run the stage on its section of params.yaml.
 
-    A cell of a matrix takes its coordinate, a number or a name, as its only argument. Two threads are for stages whose
-    steps are long.
+    A cell of a matrix takes its coordinate, a number or a name, as its only argument.
     """
     axes = list(inspect.signature(stage).parameters.values())[1:]
     cell = sys.argv[1:]
     try:
-        machine.use_threads(threads)
+        machine.use_threads()
         if len(cell) != len(axes) or not all(map(_fits, cell, axes)):
             usage = " ".join(axis.name.upper() for axis in axes)
             raise BadInput(f"usage: python -m {stage.__globals__['__spec__'].name} {usage}")

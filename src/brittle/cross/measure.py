@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from brittle import plugins
-from brittle.core import machine
 from brittle.cross.kept import Kept, T
 from brittle.cross.measured import COMPARED, Row, Tables
 from brittle.cross.networks import OWN_NETWORK, TrainedRemedy
@@ -22,11 +21,6 @@ from brittle.worlds.common import World
 def settings(p: Cross) -> tuple[int, ...]:
     """The parameters that the tables depend on, besides the world and the networks."""
     return p.measure.attacked, p.measure.bracketed, p.measure.permutations
-
-
-def share(there: World) -> None:
-    """Use two threads for pictures and one for vectors, on which steps are short."""
-    machine.use_threads(2 if len(there.input_shape) > 1 else 1)
 
 
 def measure(

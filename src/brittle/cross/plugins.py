@@ -33,7 +33,6 @@ def main(params: CrossParams) -> None:
     work = sum(len(each) for _, each in todo.values())
     with resumable("cross_plugins") as checkpoints, bar(work, "plugins") as shown:
         for name, (there, wanted) in todo.items():
-            measure.share(there)
             builtin = networks.load_networks(p, name, there) if name in p.worlds else []
             how = networks.how(p, there), measure.settings(p)
             kept = Kept(checkpoints, there, name, texts, [weights.digest(each.net) for each in builtin], how)

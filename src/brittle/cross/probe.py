@@ -19,7 +19,6 @@ def main(params: CrossParams) -> None:
     with resumable("cross_probe") as checkpoints, bar(work, "probing") as shown:
         for name in p.worlds:
             there = worlds.load_world(name, where)
-            measure.share(there)
             trained = networks.load_networks(p, name, there)
             digests = [weights.digest(each.net) for each in trained]
             kept = Kept(checkpoints, there, name, digests, measure.settings(p))

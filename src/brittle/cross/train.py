@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from brittle import plugins
-from brittle.core import device, machine
+from brittle.core import device
 from brittle.core.errors import BadInput
 from brittle.core.progress import resumable, tracked
 from brittle.core.stage import run
@@ -15,7 +15,6 @@ from brittle.cross.params import CrossParams
 def main(params: CrossParams, world: str) -> None:
     p = params.cross
     there = worlds.load_world(world, device.pick(params.device))
-    machine.use_threads(2 if len(there.input_shape) > 1 else 1)  # steps on vectors are short
     net = plugins.named("net", there.net)
     jobs = [(remedy, seed) for remedy in p.remedies for seed in p.seeds]
     with resumable("cross_train") as checkpoints:

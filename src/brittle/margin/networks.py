@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from brittle.core import machine, store
+from brittle.core import store
 from brittle.core.device import keep_freed_memory
 from brittle.core.errors import BadInput
 from brittle.core.progress import Checkpoint, Checkpoints, Pace, bar, resumable
@@ -21,9 +21,6 @@ from brittle.train import flow, protocol
 from brittle.train.state import NotReached, State
 
 TOGETHER = 1 << 21  # samples × neurons of the networks that train side by side: tensors of 8 MB stay in the cache
-
-
-SHARED = 1e8  # multiplications per step from which two threads are faster than one
 LARGE = 1 << 23  # samples × neurons of a network whose tensors have 32 MB; glibc keeps no larger ones when freed
 
 
@@ -68,7 +65,6 @@ def train(
 ) -> TrainedNets:
     """Train one network per seed, as many side by side as fit; `watch` is told how many are done, with fractions."""
     together = max(1, TOGETHER // (x.shape[1] * width))
-    machine.use_threads(2 if min(together, len(seeds)) * x[0].size * width >= SHARED else 1)
     if where.type == "cpu" and x.shape[1] * width >= LARGE:
         keep_freed_memory()
     pace = Pace()

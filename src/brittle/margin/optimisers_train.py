@@ -63,4 +63,4 @@ def main(params: OptimisersParams) -> None:
 
 
 if __name__ == "__main__":
-    run(main, OptimisersParams, threads=2)
+    run(main, OptimisersParams)

@@ -154,13 +154,13 @@ class QuickConv(nn.Conv2d):
         rows, columns = self._algorithm(h, w)
         return _planes(rows.g, columns.g, weight.permute(2, 3, 1, 0))
 
-    @torch.compiler.disable
     def _products(self, h: int, w: int) -> Tensor:
         """G w, cached while the weights do not change and need no gradient: an attack uses it many times.
 
         The weights' version shows changes. Only optimisers with `fused=True` bypass it, and train/ uses none on a CPU.
+        What is compiled caches nothing. (`torch.compiler.disable` would load the compiler here, for seconds.)
         """
-        if torch.is_grad_enabled() and self.weight.requires_grad:
+        if torch.compiler.is_compiling() or (torch.is_grad_enabled() and self.weight.requires_grad):
             return self._spread(self.weight, h, w)
         state = (self.weight.data_ptr(), self.weight._version, h, w)
         if self._kept is None or self._kept[0] is not self.weight or self._kept[1] != state:

@@ -98,4 +98,4 @@ def answers(net: Layered, x: Tensor) -> Tensor:
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params, threads=2)
+    run(main, Cifar10Params)

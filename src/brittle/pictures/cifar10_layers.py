@@ -145,4 +145,4 @@ def alike(done: dict[str, Layered], number: int) -> Iterator[dict[str, object]]:
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params, threads=2)
+    run(main, Cifar10Params)

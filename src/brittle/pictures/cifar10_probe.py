@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from brittle.attacks.image_pgd import ROWS, Attacker, accuracy, strongest
+from brittle.attacks.image_pgd import ROWS, Attacker, accuracy, fixed, strongest
 from brittle.attacks.image_pgd import named as attacker_named
 from brittle.core import device, store
 from brittle.core.progress import bar
@@ -161,27 +161,34 @@ def perturbation(deltas: Tensor) -> dict[str, float]:
     return medians | {"haar_spread": resampled(dense["haar"])} | of_pictures(found) | {"pictures": len(found)}
 
 
+class Reached(Exception):
+    """The layer that is looked at has its map; the layers above need not be computed."""
+
+
 def visualised(p: Cifar10, net: Layered, layer: int, rest: float = GREY) -> Tensor:
     """The pictures that most excite the first neurons of a layer, each at the middle of its feature map."""
     v = p.visualise
     where = next(net.parameters()).device
     wanted = min(v.neurons, net.convolutions[layer - 1].out_channels)
-    kept: list[Tensor] = []
-    hook = net.convolutions[layer - 1].register_forward_hook(lambda _, __, out: kept.append(out.clone()))
+
+    def stop(module: nn.Module, inputs: object, maps: Tensor) -> None:
+        raise Reached(maps)
 
     def feature(x: Tensor) -> Tensor:
-        kept.clear()
-        net(x)
-        maps = kept[0]
+        try:
+            net(x)
+        except Reached as reached:
+            (maps,) = reached.args
         which = torch.arange(len(x), device=x.device)
         return maps[which, which, maps.shape[2] // 2, maps.shape[3] // 2]
 
+    hook = net.convolutions[layer - 1].register_forward_hook(stop)
     try:
         size, draws = (wanted, 3, 32, 32), rng(0, f"layer {layer}")
-        seen = excite(feature, size, v.steps, v.lr, v.decay, draws, rest, device=where)
+        with fixed(net):
+            return excite(feature, size, v.steps, v.lr, v.decay, draws, rest, device=where)
     finally:
         hook.remove()
-    return seen
 
 
 def along(arrays: dict[str, np.ndarray], seed: int) -> Iterator[dict[str, object]]:
@@ -218,4 +225,4 @@ def summary(p: Cifar10, table: pd.DataFrame) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params, threads=2)
+    run(main, Cifar10Params)

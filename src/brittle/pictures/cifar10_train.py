@@ -102,4 +102,4 @@ def along(seen: dict[str, np.ndarray], losses: list[float]) -> Iterator[dict[str
 
 
 if __name__ == "__main__":
-    run(main, Cifar10Params, threads=2)
+    run(main, Cifar10Params)

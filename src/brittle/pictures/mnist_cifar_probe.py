@@ -146,4 +146,4 @@ def examples(p: MnistCifar, test: Source) -> dict[str, np.ndarray]:
 
 
 if __name__ == "__main__":
-    run(main, MnistCifarParams, threads=2)
+    run(main, MnistCifarParams)

@@ -67,4 +67,4 @@ def trained(
 
 
 if __name__ == "__main__":
-    run(main, MnistCifarParams, threads=2)
+    run(main, MnistCifarParams)

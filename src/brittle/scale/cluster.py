@@ -117,7 +117,7 @@ class ClusterRun(Run):
 
     def _watch(self, client: Client) -> None:
         upstream = {name: node.upstream for name, node in self.nodes.items()}
-        urgent = tails(upstream, self.times.expected(list(self.nodes)))
+        urgent = tails(upstream, self.display.expected())
         while any(name not in self.restored and not self.over(name) for name in self.nodes):
             for name in [name for name, future in self.futures.items() if future.done()]:
                 self._ended(name, self.futures.pop(name))

@@ -16,16 +16,18 @@ from brittle.scale.times import Times
 # Figures to look at while the rest runs: the stage that draws one, and what to say when it is there.
 FIGURES = {"margin_figures": "plots/margin_flipped.png is there: one vector flips every sample on the margin"}
 WIDTH = 60  # of the names of running stages on the bar
+SPARED = 0.3  # seconds that a stage takes which turns out to be up to date
 
 
 class Display:
-    """The bar and the lines. `places` is how many stages of one core run at once."""
+    """The bar and the lines. `places` is how many stages run at once."""
 
     def __init__(self, nodes: Mapping[str, Node], times: Times, places: int) -> None:
         self.nodes, self.times, self.places = nodes, times, max(1, places)
         self.begun = time.monotonic()
         self.bar = bar(1.0, "")
         self.running: dict[str, float] = {}  # since when
+        self.spared = {name for name, node in nodes.items() if not node.runs}  # stages that will not have to run
 
     def close(self) -> None:
         self.bar.close()
@@ -42,6 +44,12 @@ class Display:
             print(f"[{len(self.nodes) - len(left)}/{len(self.nodes)}] {name} · {took} · {rest}", flush=True)
         if name in FIGURES:
             self.say(FIGURES[name])
+
+    def differs(self, name: str) -> None:
+        """Expect all stages to run that depend on this one, whose outputs are not what the lock file says."""
+        for other in [other for other in self.spared if name in self.nodes[other].upstream]:
+            self.spared.discard(other)
+            self.differs(other)
 
     def failed(self, name: str) -> None:
         self.running.pop(name, None)
@@ -66,10 +74,13 @@ class Display:
         self.bar.set_description_str(f"{len(self.nodes) - len(left)} of {len(self.nodes)} stages: {shown}", False)
         self.bar.reach(elapsed)
 
+    def expected(self) -> dict[str, float]:
+        """The seconds that each stage will take."""
+        return self.times.expected(list(self.nodes)) | dict.fromkeys(self.spared, SPARED)
+
     def seconds_left(self, left: Iterable[str]) -> float:
         """Predict how long the remaining stages take, by scheduling them."""
-        upstream = {name: self.nodes[name].upstream for name in left}
-        seconds = self.times.expected(list(self.nodes))
+        upstream, seconds = {name: self.nodes[name].upstream for name in left}, self.expected()
         now = time.monotonic()
         # A stage that takes longer than expected is taken to need a tenth of its time again.
         running = {
@@ -77,8 +88,7 @@ class Display:
             for name, since in self.running.items()
             if name in upstream
         }
-        cores = {name: min(self.places, self.nodes[name].cores) for name in upstream}
-        return makespan(upstream, seconds, self.places, running, cores)
+        return makespan(upstream, seconds, self.places, running)
 
 
 def lasts(seconds: float) -> str:

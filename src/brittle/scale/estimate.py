@@ -57,33 +57,28 @@ def expected(stages: Sequence[str], times: Mapping[str, float], guess: float) ->
 
 
 def makespan(
-    upstream: Upstream,
-    seconds: Mapping[str, float],
-    places: int,
-    running: Mapping[str, float] | None = None,
-    cores: Mapping[str, int] | None = None,
+    upstream: Upstream, seconds: Mapping[str, float], places: int, running: Mapping[str, float] | None = None
 ) -> float:
     """When the last stage ends if the ready stage that starts the longest chain always goes next.
 
     (Graham's list schedule: at most twice the best possible.) `running` maps stages under way to the time they still
-    need; stages that are done are not in `upstream`. `cores` says how many of the places a stage takes, if
-    not one; it begins when one is free.
+    need; stages that are done are not in `upstream`.
     """
-    running, cores = running or {}, cores or {}
+    running = running or {}
     feeds, tail = fed(upstream), tails(upstream, seconds)
     waits = {stage: {other for other in needed if other in upstream} for stage, needed in upstream.items()}
     now, busy = 0.0, [(left, stage) for stage, left in running.items()]
     heapq.heapify(busy)
     ready = [(-tail[stage], stage) for stage in upstream if not waits[stage] and stage not in running]
     heapq.heapify(ready)
-    free = max(1, places) - sum(cores.get(stage, 1) for stage in running)
+    free = max(1, places) - len(running)
     while busy or ready:
         while ready and free >= 1:
             _, stage = heapq.heappop(ready)
-            free -= cores.get(stage, 1)
+            free -= 1
             heapq.heappush(busy, (now + seconds[stage], stage))
         now, ended = heapq.heappop(busy)
-        free += cores.get(ended, 1)
+        free += 1
         for stage in feeds[ended]:
             waits[stage].discard(ended)
             if not waits[stage]:

@@ -27,8 +27,8 @@ class Node:
     name: str  # unique over all files of the pipeline
     address: str  # as `dvc repro` takes it: pipelines/slabs/dvc.yaml:slabs_probe
     upstream: tuple[str, ...]  # the names of the out-of-date stages that it waits for
-    resources: dict[str, float]  # what it needs besides cores
-    cores: int  # the number of its threads
+    runs: bool  # whether it will have to, even if those make again what the lock files say
+    resources: dict[str, float]  # what it needs besides a core
     first: bool  # `meta: {local: true}` in dvc.yaml: on a cluster it runs in the workspace, before all others
     here: bool  # on a cluster it runs in the workspace, because DVC's run cache cannot carry its results
     stage: PipelineStage = field(repr=False, compare=False)
@@ -68,10 +68,15 @@ class Pipeline:
         """The stages that have changed and all stages after them, in the order of `dvc repro`."""
         order = self._planned(targets)
         stale: set[PipelineStage] = set()
+        new: set[PipelineStage] = set()  # will make something else than the lock files say, as far as can be told
         with self.repo.lock:
             for stage in order:
-                if stale.intersection(self.graph.successors(stage)) or stage.changed():
+                feeding = set(self.graph.successors(stage))
+                if new & feeding or stage.changed_stage() or stage.changed_deps(allow_missing=True):
+                    new.add(stage)
+                if stale & feeding or stage in new or stage.changed():
                     stale.add(stage)
+            runs = {stage for stage in stale if stage in new or stage.changed_outs()}
         here: set[PipelineStage] = set()
         nodes = []
         for stage in (stage for stage in order if stage in stale):
@@ -80,8 +85,8 @@ class Pipeline:
                 here.add(stage)
             names = tuple(other.name for other in needed)
             first, resources = bool((stage.meta or {}).get("local")), self._resources(stage)
-            cores = int(resources.pop("CORES", 1))
-            nodes.append(Node(stage.name, stage.addressing, names, resources, cores, first, stage in here, stage))
+            about = (stage in runs, resources, first, stage in here, stage)
+            nodes.append(Node(stage.name, stage.addressing, names, *about))
         return nodes
 
     def _planned(self, targets: Iterable[str]) -> list[PipelineStage]:

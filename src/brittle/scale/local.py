@@ -28,6 +28,7 @@ from brittle.processes import guarded
 from brittle.scale.display import FIGURES
 from brittle.scale.estimate import tails
 from brittle.scale.graph import Node
+from brittle.scale.preloaded import Forked, Preloaded, preloaded
 from brittle.scale.run import Run, Stopped, interruptible
 
 POLL = 0.2  # seconds between two looks at the bar
@@ -74,21 +75,25 @@ class LocalRun(Run):
         self.free = dict(self.offered)
         self.turn = threading.Lock()  # whoever holds it is inside DVC
         self.running: dict[str, Amounts] = {}
-        self.commands: dict[str, subprocess.Popen] = {}
+        self.commands: dict[str, subprocess.Popen | Forked] = {}
+        self.preloaded: Preloaded | None = None
         self.seconds: dict[str, float] = {}  # of the commands; a stage from the cache has none
         self.unchanged: set[str] = set()  # stages that turned out to be up to date
+        self.differing: set[str] = set()  # stages that have made something else than the lock files said
         self.ended: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # names, and logs of those that failed
         self.stopping = False
 
     def go(self, targets: Sequence[str]) -> int:
         """Run the stages; return 0 if everything is up to date in the end, 1 if a stage failed."""
-        self.plan(self.pipeline.out_of_date(targets), int(self.offered["CORES"]))
+        self.plan(self.pipeline.out_of_date(targets), int(self.offered["CORES"] // self._cores()))
         if not self.nodes:
             print("Data and pipelines are up to date.")
             return 0
         self.needs = {name: self._needed(node) for name, node in self.nodes.items()}
         self.first = self._with_upstream(FIGURES)
         self.before = set(self.pipeline.locked)
+        if not self.gpus:  # a process that forks must not have touched one
+            self.preloaded = preloaded(self.workspace.root)
         with interruptible(self.display.close), self.pipeline.repo.scm_context(), self._commands_outside_dvc():
             try:
                 self._watch()
@@ -100,13 +105,14 @@ class LocalRun(Run):
                     "run the same command again to resume"
                 ) from None
             finally:
+                if self.preloaded:
+                    self.preloaded.close()
                 self._in_order()
         return self.report(len(self.done))
 
     def _needed(self, node: Node) -> Amounts:
-        """What a stage needs. It takes fewer cores than it has threads if there are not so many, and no GPU if none."""
-        threads = float(self.environment.get("BRITTLE_THREADS", node.cores))
-        needed = node.resources | {"CORES": min(threads, self.offered["CORES"])}
+        """What a stage needs: no GPU where there is none."""
+        needed = {"CORES": self._cores()} | node.resources
         if "GPU" not in self.offered:
             needed.pop("GPU", None)
         for name, amount in needed.items():
@@ -114,6 +120,10 @@ class LocalRun(Run):
                 offers = f"{self.offered.get(name, 0):.3g}"
                 raise BadInput(f"dvc.yaml: stage {node.name} needs {name} {amount:.3g}; this machine offers {offers}")
         return needed
+
+    def _cores(self) -> float:
+        """What a stage takes: one for each of its threads, if there are so many."""
+        return min(float(self.environment.get("BRITTLE_THREADS", 1)), self.offered["CORES"])
 
     # --- While it runs
 
@@ -130,23 +140,19 @@ class LocalRun(Run):
                 if log:
                     self.fail(name, log)
                 else:
+                    if name in self.differing:
+                        self.display.differs(name)
                     self.finish(
                         name, self.seconds.get(name), "up to date" if name in self.unchanged else "from the cache"
                     )
 
     def _start(self) -> None:
-        """Start what is ready: first what the first figures need, then what has the longest chain behind it.
-
-        A stage of two cores begins when one is free, and what begins next waits until there is a free one again: to
-        wait for both would leave one idle, for as long as whatever occupies the other takes.
-        """
-        longest = tails(
-            {name: node.upstream for name, node in self.nodes.items()}, self.times.expected(list(self.nodes))
-        )
+        """Start what is ready: first what the first figures need, then what has the longest chain behind it."""
+        longest = tails({name: node.upstream for name, node in self.nodes.items()}, self.display.expected())
         ready = [name for name in self.nodes if name not in self.running and self.waits(name) and self._fed(name)]
         for name in sorted(ready, key=lambda name: (name in self.first, longest[name]), reverse=True):
             needed = self.needs[name]
-            if all(self.free[what] >= (1 if what == "CORES" else amount) for what, amount in needed.items()):
+            if all(self.free[what] >= amount for what, amount in needed.items()):
                 for what, amount in needed.items():
                     self.free[what] -= amount
                 self.running[name] = needed
@@ -165,8 +171,11 @@ class LocalRun(Run):
         stage, log = self.nodes[name].stage, ""
         try:
             with self.turn, self.pipeline.repo.lock:
+                before = [out.hash_info for out in stage.outs]
                 if stage.reproduce():
                     stage.dump(update_pipeline=False)
+                    if before != [out.hash_info for out in stage.outs]:
+                        self.differing.add(name)
                 else:
                     self.unchanged.add(name)
         except StageCmdFailedError as error:
@@ -195,7 +204,7 @@ class LocalRun(Run):
         self.turn.release()
         try:
             begun = time.monotonic()
-            code = self._waited(stage.name, ["sh", "-c", stage.cmd], Path(own["cwd"]), environment)
+            code = self._waited(stage.name, stage.cmd, Path(own["cwd"]), environment)
             self.seconds[stage.name] = time.monotonic() - begun
         finally:
             self.turn.acquire()
@@ -204,10 +213,12 @@ class LocalRun(Run):
         if code:
             raise StageCmdFailedError(stage.cmd, code)
 
-    def _waited(self, name: str, command: list[str], folder: Path, environment: dict[str, str]) -> int:
+    def _waited(self, name: str, command: str, folder: Path, environment: dict[str, str]) -> int:
         """Run a command to its end, with all that it prints in the stage's log; its exit code."""
         with self.workspace.log(name).open("wb") as log:
-            process = self.commands[name] = guarded(command, folder, environment, stdout=log)
+            process = self.preloaded and self.preloaded.start(command, folder, environment, log.fileno())
+            process = process or guarded(["sh", "-c", command], folder, environment, stdout=log)
+            self.commands[name] = process
             try:
                 if self.stopping:
                     self._signal(signal.SIGTERM)

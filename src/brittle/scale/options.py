@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from brittle.arguments import Parser
+from brittle.core import machine
 from brittle.core.errors import BadInput
 from brittle.scale.local import cores
 
@@ -26,8 +27,7 @@ class Options:
     @property
     def environment(self) -> dict[str, str]:
         """Environment variables that a stage needs wherever it runs."""
-        threads = self.threads or os.environ.get("BRITTLE_THREADS")
-        return {"BRITTLE_THREADS": str(threads)} if threads else {}
+        return {"BRITTLE_THREADS": str(self.threads)} if self.threads else {}
 
 
 def read(words: list[str]) -> Options:
@@ -40,7 +40,7 @@ def read(words: list[str]) -> Options:
     parser.add_argument(
         "--workers", type=int, default=cores(), help="stages at once, or jobs (default: one for each core, %(default)s)"
     )
-    parser.add_argument("--threads", type=int, help="threads of a stage (default: its own number, for the same bytes)")
+    parser.add_argument("--threads", type=int, help="threads of a stage (default: one, for the same bytes)")
     parser.add_argument("--resources", type=amounts, help="what this machine offers, like GPU=2,MEMORY=64GB")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--scheduler", metavar="ADDRESS", help="address of a running Dask cluster: tcp://HOST:8786")
@@ -49,6 +49,8 @@ def read(words: list[str]) -> Options:
     for name in ("workers", "threads"):
         if given[name] is not None and given[name] < 1:
             raise BadInput(f"--{name} {given[name]}: must be an integer ≥ 1")
+    if given["threads"] is None and "BRITTLE_THREADS" in os.environ:
+        given["threads"] = machine.threads()
     return Options(**given | {"stages": tuple(given["stages"])})
 
 
