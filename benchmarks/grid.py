@@ -36,6 +36,7 @@ from command import Command
 ROOT = Path(__file__).parents[1]
 PRESET = ROOT / "presets/paper.yaml"
 WARM, TIMED = 2, 4  # numbers of steps
+CORES = 2  # on which stages of one thread run side by side
 TINY = {"ds": [20, 24], "alphas": [1.0], "momentum": [0.7], "width": 50, "widths": [40], "width_ds": [20, 24]}
 PROTOCOL_STEPS = 72_000  # of the paper's optimiser, whatever the size (docs/flow.md)
 
@@ -104,9 +105,7 @@ def steps_taken(cell: Cell, p: SweepParams) -> int:
 def seconds_a_step(cell: Cell, p: SweepParams) -> float:
     """Seconds per step of one network, without the first steps."""
     x, y = (torch.from_numpy(a) for a in draws(cell.d, cell.m, p.sweep.seeds[:1]))
-    # Use as many threads as the stage would for seeds side by side, whatever the previous cell has set.
-    together = min(len(p.sweep.seeds), max(1, networks.TOGETHER // (cell.m * cell.width)))
-    machine.use_threads(2 if together * x[0].numel() * cell.width >= networks.SHARED else 1)
+    machine.use_threads()  # as a stage does
     if cell.m * cell.width >= networks.LARGE:
         device.keep_freed_memory()
     net = initial(cell.d, cell.width, 1.0, [rng(p.sweep.seeds[0], "margin init")])
@@ -141,8 +140,9 @@ def predict(p: SweepParams, small: Small) -> None:
     steps = steps_of(cells(p), p, small)
     a_step = {cell: seconds_a_step(cell, p) for cell in steps}  # of one network
     total = len(p.sweep.seeds) * sum(steps[cell] * a_step[cell] for cell in steps)
-    what = f"the whole grid, {len(steps)} cells of {len(p.sweep.seeds)} seeds, here"
-    bar(what, total / 3600, at_most=3.5, unit="hours")
+    what = f"the whole grid, {len(steps)} cells of {len(p.sweep.seeds)} seeds"
+    bar(f"{what}, on one core here", total / 3600, unit="hours")
+    bar(f"{what}, as stages side by side on two", total / CORES / 3600, at_most=3.5, unit="hours")
     days = PROTOCOL_STEPS * len(p.sweep.seeds) * sum(a_step.values()) / 86400
     bar(f"the paper's protocol, {PROTOCOL_STEPS:,} iterations at the price of our steps", days, unit="days")
 

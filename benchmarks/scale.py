@@ -6,9 +6,6 @@
     python benchmarks/scale.py --tiny          the estimate alone: four runs of DVC take minutes on the least grid
 
 Measured: roughly the quick grid, from an empty cache in a fresh copy each time, and whether the dvc.lock files agree.
-Workers have one thread each, as has the first serial run; the second has as many as `dvc repro` uses, which may round
-differently.
-
 Estimated: a schedule of the pipeline's own graph, with the seconds that benchmarks/grid.py predicts for the whole grid
 on 2 cores, shared out by the operations of each cell, DVC's own seconds for each stage, and models transferred at
 BANDWIDTH. It is an estimate: nobody has run it on 512 workers. The papers' other experiments were never timed at their
@@ -61,11 +58,9 @@ def fresh(folder: Path) -> None:
         lock.unlink()
 
 
-def timed(name: str, command: list[str], threads: int | None) -> tuple[float, dict[str, Any]]:
+def timed(name: str, command: list[str]) -> tuple[float, dict[str, Any]]:
     """The seconds the command takes without the first stage, and the entries of dvc.lock, whose order is arbitrary."""
     environment = dict(os.environ, DVC_NO_ANALYTICS="1")
-    if threads:
-        environment |= {"BRITTLE_THREADS": str(threads)}
     with tempfile.TemporaryDirectory() as folder:
         there = Path(folder) / "brittle"
         fresh(there)
@@ -81,20 +76,17 @@ def timed(name: str, command: list[str], threads: int | None) -> tuple[float, di
 def measure() -> None:
     scale = [sys.executable, "-m", "brittle.scale", "--workers"]
     runs = {
-        "1 worker": ([*scale, "1"], 1),
-        "2 workers": ([*scale, "2"], 1),
-        "dvc repro, 1 thread": (["dvc", "repro"], 1),
-        "dvc repro, as it is": (["dvc", "repro"], None),
+        "1 worker": [*scale, "1"],
+        "2 workers": [*scale, "2"],
+        "dvc repro": ["dvc", "repro"],
     }
-    found = {name: timed(name, *run) for name, run in runs.items()}
+    found = {name: timed(name, run) for name, run in runs.items()}
     seconds = {name: taken for name, (taken, _) in found.items()}
-    *with_one, as_it_is = (lock for _, lock in found.values())
+    first, *others = (lock for _, lock in found.values())
     for name in runs:
         if name != "2 workers":
             bar(f"2 workers, faster than {name}", seconds[name] / seconds["2 workers"])
-    differ = sum(differences(with_one[0], lock) for lock in with_one[1:])
-    bar("dvc.lock of the runs with one thread: stages that differ", differ, at_most=0, unit="")
-    bar("dvc.lock of dvc repro as it is: stages that differ", differences(with_one[0], as_it_is), unit="")
+    bar("dvc.lock: stages that differ", sum(differences(first, lock) for lock in others), at_most=0, unit="")
 
 
 def differences(some: dict[str, Any], others: dict[str, Any]) -> int:

@@ -54,7 +54,7 @@ def planned(of: Plan, chapter: str) -> str:
         paid |= set(unit.needs)
         sums[unit.chapter] += seconds
         lines.append(f"{lasts(seconds):>8}  {unit.made:34} {', '.join(unit.claims)}")
-    whole = of.seconds({name for unit in of.units for name in unit.needs})
+    whole = of.seconds_of(of.units)
     each = ", ".join(f"{name} {seconds / 3600:.1f} h" for name, seconds in sums.items() if seconds)
     lines += ["", f"missing: {sum(sums.values()) / 3600:.1f} h ({each or 'nothing'}); "
               f"all of {of.preset}: {whole / 3600:.1f} h. Predicted, on 2 cores without a GPU."]  # fmt: skip

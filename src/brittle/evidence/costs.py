@@ -1,8 +1,8 @@
 """How long a stage takes with other parameters: predicted from its seconds at the quick scale.
 
 A stage's work is taken to grow with each of a few parameters: a number counts as it is, a list by its length. The
-seconds at the quick scale were measured on 2 idle cores. These are predictions, good to a factor of two or so; every
-table of evidence says beside it how long it really took.
+seconds at the quick scale are those of one core. These are predictions, good to a factor of two or so; every table of
+evidence says beside it how long it really took.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ COSTS = {
     ),
     "cifar10_lasso": Cost(35, ("cifar10.lasso.pictures", "cifar10.lasso.weights")),
 }
-# Seconds of one core to train with a picture of MNIST-CIFAR once, by stem, and what is left of them with two. Measured
-# on one core of an AMD EPYC, batches of 64 (ImageNet's stems) or 32 (docs/pictures.md, Speed).
+# Seconds of one core to train with a picture of MNIST-CIFAR once, by stem. Measured on an AMD EPYC, in batches of 64
+# (ImageNet's stems) or 32 (docs/pictures.md, Speed).
 PICTURE = {
     "mobilenet_v2": {"imagenet": 0.0015, "cifar": 0.018},
     "googlenet": {"imagenet": 0.0034, "cifar": 0.16},
@@ -88,9 +88,8 @@ PICTURE = {
 }
 ALEXNET = 1 / 2300  # the same for AlexNet on CIFAR-10, batches of 128
 RESIDUAL = 40.0  # a residual network takes about so many times as long
-BOTH = 0.6
 OTHER = Cost(4)  # drawing data, tables: mostly the start of Python
-GRID = 16_200.0  # seconds of the 110 cells of VYS Figures 1 and 2 (benchmarks/grid.py on 2 idle cores)
+GRID = 16_200.0  # seconds of the 110 cells of VYS Figures 1 and 2 (benchmarks/grid.py)
 
 
 def seconds(stage: str, quick: Values, wanted: Values) -> float:
@@ -103,10 +102,10 @@ def seconds(stage: str, quick: Values, wanted: Values) -> float:
     if name == "widths_train":
         return _grid(wanted, [(d, 1.0, int(cell), 0.0) for d in wanted["sweep.width_ds"]])
     if name == "mnist_cifar_train":
-        return BOTH * _pictures(wanted, cell) * PICTURE[cell][wanted["mnist_cifar.stem"]]
+        return _pictures(wanted, cell) * PICTURE[cell][wanted["mnist_cifar.stem"]]
     if name in ("cifar10_train", "cifar10_layers"):
         once = ALEXNET * (1 if cell in ("", "alexnet") else RESIDUAL)
-        return BOTH * once * (_cifar10(wanted) if name == "cifar10_train" else _layers(wanted))
+        return once * (_cifar10(wanted) if name == "cifar10_train" else _layers(wanted))
     cost = COSTS.get(name, OTHER)
     growth = 1.0
     if name == "mnist_cifar_probe":

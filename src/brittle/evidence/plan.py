@@ -15,6 +15,7 @@ from brittle.report.papers import PAPERS
 from brittle.tools.graph import ROOT, Stage, stages
 
 PRESET = Path("presets/evidence.yaml")
+CORES = 2  # of the machine that times are predicted for
 # Tables that a stage gathers cell by cell are kept cell by cell, so that each is evidence as soon as it is made.
 CELLS = {"plots/sweep.csv": "sweep_attack", "plots/widths.csv": "widths_attack", "plots/title.csv": "title_attack"}
 FOLDERS = {"margin": "margin", "theory": "margin"}  # of pipelines/, and the chapter
@@ -58,8 +59,12 @@ class Plan:
     wanted: dict[str, Any]
 
     def seconds(self, names: Iterable[str]) -> float:
-        """The predicted seconds of these stages."""
-        return sum(seconds(name, self.quick, self.wanted) for name in names)
+        """The predicted seconds of these stages, side by side on so many cores."""
+        return sum(seconds(name, self.quick, self.wanted) for name in names) / CORES
+
+    def seconds_of(self, units: Iterable[Unit]) -> float:
+        """The same for all that these units need, what they share once."""
+        return self.seconds({name for unit in units for name in unit.needs})
 
     def missing(self, chapter: str = "") -> list[Unit]:
         """The units that are not there yet, cheapest for its claims first; shared stages are paid for once."""

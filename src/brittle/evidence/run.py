@@ -1,8 +1,8 @@
 """Run what is missing of a preset, and keep each table as it is complete.
 
-The ordinary stages run through DVC, in a clone of their own below .evidence/, with the preset's parameters. The cache
-and with it the run cache are the project's own. A run may be stopped or killed at any moment: DVC keeps the stages that
-are done, long stages keep checkpoints, and what is complete has been kept.
+The ordinary stages run through DVC, side by side as in `make repro`, in a clone of their own below .evidence/, with the
+preset's parameters. The cache and with it the run cache are the project's own. A run may be stopped or killed at any
+moment: DVC keeps the stages that are done, long stages keep checkpoints, and what is complete has been kept.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -32,43 +31,52 @@ from brittle.core.errors import BadInput
 from brittle.core.params import read
 from brittle.evidence.plan import Plan, Unit
 from brittle.params import overlaid
-from brittle.processes import guarded
+from brittle.scale.local import LocalRun, cores
+from brittle.scale.run import Stopped
 
 FOLDER = Path(".evidence")
-SAVED = 10.0  # seconds between two notes of the time spent
-LINES = 5  # shown of a stage that failed
-PATIENCE = 60.0  # seconds that a stage has to end by itself when the time is up
 CODE = ("src", "dvc.yaml", "pipelines", "params.yaml", "presets", "requirements.lock")
 PACKAGES = ("numpy", "scipy", "torch", "torchvision", "scikit-learn", "pandas")
 
 
 def run(plan: Plan, hours: float, chapter: str = "") -> int:
-    """Run the missing units in order until the time is up; the number of units that failed."""
-    deadline = time.monotonic() + 3600 * hours
+    """Run the missing units, in order and as many stages at once as there are cores, until the time is up.
+
+    Return the number of units that failed.
+    """
+    until = time.monotonic() + 3600 * hours
     commit = _commit()
     with _alone():
-        clone = _clone(plan, commit)
-        failed = 0
-        for i, unit in enumerate(todo := plan.missing(chapter), 1):
-            left = deadline - time.monotonic()
-            if left <= 0:
-                print(f"the time is up; {len(todo) - i + 1} tables are still missing", flush=True)
-                break
-            about = plan.seconds(unit.needs)
-            print(f"[{i}/{len(todo)}] {unit.made} · {', '.join(unit.claims)} · about {lasts(about)}", flush=True)
-            code = _repro(unit, clone, deadline)
-            if code is None:
+        home, clone, todo = Path.cwd(), _clone(plan, commit).absolute(), plan.missing(chapter)
+        if not todo:
+            print("nothing is missing")
+            return 0
+        names = ", ".join(unit.made.removeprefix("plots/") for unit in todo)
+        print(f"{len(todo)} tables are missing, about {lasts(plan.seconds_of(todo))}: {names}", flush=True)
+        kept: set[str] = set()
+
+        def keep(name: str) -> None:
+            for unit in todo:
+                if unit.stage == name and unit.made not in kept:
+                    kept.add(unit.made)
+                    _keep(unit, clone, home / unit.kept, commit, started.times.here)
+                    print(f"kept {unit.kept}", flush=True)
+
+        # The environment that `make evidence` gives, also without it; checkpoints lie in the clone.
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        os.environ.pop("BRITTLE_CHECKPOINTS", None)
+        with contextlib.chdir(clone):  # DVC works where it is
+            started = LocalRun(clone, cores(), {}, until=until, ended=keep)
+            try:
+                started.go([unit.stage for unit in todo], in_order=True)
+            except Stopped:
+                if time.monotonic() <= until:
+                    raise KeyboardInterrupt from None
                 print("the time is up; the same command resumes here", flush=True)
-                break
-            if code:
-                failed += 1
-                last = (clone.parent / "log").read_text(errors="replace").splitlines()[-LINES:]
-                print("\n".join(f"    {line}" for line in last), flush=True)
-                print(f"{unit.stage} failed; {clone.parent / 'log'} has all that it printed", flush=True)
-                continue
-            _keep(unit, clone, commit)
-            print(f"kept {unit.kept}", flush=True)
-    return failed
+        for unit in todo:
+            if unit.stage not in started.left() and unit.stage not in started.impossible():
+                keep(unit.stage)  # also what an earlier run had made, but not kept
+        return sum(unit.stage in started.impossible() for unit in todo)
 
 
 def lasts(seconds: float) -> str:
@@ -137,59 +145,7 @@ def _repair(clone: Path) -> None:
             _git("checkout", "--quiet", "--", str(lock.relative_to(clone)), folder=clone)
 
 
-def _repro(unit: Unit, clone: Path, deadline: float) -> int | None:
-    """Bring one table up to date; the exit code, or None if the time was up first."""
-    own = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    environment = {key: value for key, value in (os.environ | own).items() if key != "BRITTLE_CHECKPOINTS"}
-    with (clone.parent / "log").open("a") as log:
-        command = [sys.executable, "-m", "dvc", "repro", unit.address]
-        process = guarded(command, clone, environment, stdout=log)
-        spent, since = _spent(clone, unit), time.monotonic()
-        with _stopping(process):
-            while process.poll() is None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(min(SAVED, max(0.1, deadline - time.monotonic())))
-                _spend(clone, unit, spent + time.monotonic() - since)
-                if time.monotonic() > deadline and process.poll() is None:
-                    _end(process)
-                    return None
-        return process.returncode
-
-
-@contextlib.contextmanager
-def _stopping(process: subprocess.Popen) -> Iterator[None]:
-    """Whatever happens here, the stage ends, too."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        _end(process)
-        raise
-    finally:
-        process.stdin.close()
-
-
-def _end(process: subprocess.Popen) -> None:
-    """Ask the stage to stop, which it does with a checkpoint, and insist after a while."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGINT)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(PATIENCE)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _spent(clone: Path, unit: Unit) -> float:
-    """Seconds that were spent on a unit so far, over all runs."""
-    note = clone.parent / "seconds" / unit.stage
-    return float(note.read_text()) if note.exists() else 0.0
-
-
-def _spend(clone: Path, unit: Unit, seconds: float) -> None:
-    store.save_bytes(clone.parent / "seconds" / unit.stage, f"{seconds:.1f}\n".encode())
-
-
-def _keep(unit: Unit, clone: Path, commit: str) -> None:
+def _keep(unit: Unit, clone: Path, to: Path, commit: str, seconds: Mapping[str, float]) -> None:
     """Copy a complete table to evidence/, and then write beside it where it comes from."""
     content = (clone / unit.made).read_bytes()
     provenance = {
@@ -200,12 +156,12 @@ def _keep(unit: Unit, clone: Path, commit: str) -> None:
         "params": unit.params,
         "packages": {name: re.sub(r"\+.*", "", version(name)) for name in PACKAGES},
         "cpu": cpu(),
-        "hours": round(_spent(clone, unit) / 3600, 4),
+        "hours": round(sum(seconds.get(name, 0.0) for name in unit.needs) / 3600, 4),  # of one core
         "sha256": hashlib.sha256(content).hexdigest(),
     }
-    store.save_bytes(unit.kept, content)
+    store.save_bytes(to, content)
     text = json.dumps(provenance, indent=2, ensure_ascii=False) + "\n"
-    store.save_bytes(unit.kept.with_suffix(".json"), text.encode())
+    store.save_bytes(to.with_suffix(".json"), text.encode())
 
 
 def cpu() -> str:

@@ -8,6 +8,7 @@ therefore what `dvc repro` writes. (DVC itself gives up its lock of the workspac
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
@@ -24,6 +25,7 @@ from dvc.stage.exceptions import StageCmdFailedError
 from dvc.utils.serialize import modify_yaml
 
 from brittle.core.errors import BadInput
+from brittle.core.progress import Pace
 from brittle.processes import guarded
 from brittle.scale.display import FIGURES
 from brittle.scale.estimate import tails
@@ -33,6 +35,7 @@ from brittle.scale.run import Run, Stopped, interruptible
 
 POLL = 0.2  # seconds between two looks at the bar
 PATIENCE = 5.0  # seconds that stopped stages have to end by themselves
+KEPT = 10.0  # seconds after which it is written down how long stages have been running
 
 Amounts = dict[str, float]  # of what a machine offers, or a stage needs: CORES, MEMORY in bytes, GPU
 
@@ -67,8 +70,21 @@ def _gpus(wanted: int) -> list[str]:
 
 
 class LocalRun(Run):
-    def __init__(self, root: Path, workers: int, environment: dict[str, str], resources: Amounts | None = None) -> None:
+    """until: when to stop, by the monotonic clock. ended: is told the name of each stage that has ended well."""
+
+    def __init__(
+        self,
+        root: Path,
+        workers: int,
+        environment: dict[str, str],
+        resources: Amounts | None = None,
+        *,
+        until: float = math.inf,
+        ended: Callable[[str], object] = lambda name: None,
+    ) -> None:
         super().__init__(root)
+        self.until, self.tell = until, ended
+        self.turns = Pace(KEPT)
         self.environment = environment  # variables that every stage is given
         self.offered: Amounts = {"CORES": float(workers), "MEMORY": memory()} | (resources or {})
         self.gpus = _gpus(int(self.offered.get("GPU", 0)))  # those that no stage has
@@ -83,14 +99,21 @@ class LocalRun(Run):
         self.ended: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()  # names, and logs of those that failed
         self.stopping = False
 
-    def go(self, targets: Sequence[str]) -> int:
-        """Run the stages; return 0 if everything is up to date in the end, 1 if a stage failed."""
+    def go(self, targets: Sequence[str], in_order: bool = False) -> int:
+        """Run the stages; return 0 if everything is up to date in the end, 1 if a stage failed.
+
+        in_order: what the first target needs comes first, and so on; else what the longest chain waits for.
+        """
         self.plan(self.pipeline.out_of_date(targets), int(self.offered["CORES"] // self._cores()))
         if not self.nodes:
             print("Data and pipelines are up to date.")
             return 0
         self.needs = {name: self._needed(node) for name, node in self.nodes.items()}
         self.first = self._with_upstream(FIGURES)
+        self.rank: dict[str, int] = {}
+        for place, target in enumerate(targets if in_order else ()):
+            for name in self._with_upstream([target]):
+                self.rank.setdefault(name, place)
         self.before = set(self.pipeline.locked)
         if not self.gpus:  # a process that forks must not have touched one
             self.preloaded = preloaded(self.workspace.root)
@@ -98,8 +121,9 @@ class LocalRun(Run):
             try:
                 self._watch()
             except KeyboardInterrupt:
+                under_way = self._seconds()
                 self._stop()
-                self.times.keep()
+                self.times.keep(under_way)
                 raise Stopped(
                     f"stopped: {len(self.done)} of {len(self.nodes)} stages are done; "
                     "run the same command again to resume"
@@ -133,6 +157,10 @@ class LocalRun(Run):
             if not self.running:
                 return
             self.display.update(self.left())
+            if self.turns.due():
+                self.times.keep(self._seconds())
+            if time.monotonic() > self.until:
+                raise KeyboardInterrupt
             with suppress(queue.Empty):
                 name, log = self.ended.get(timeout=POLL)
                 for what, amount in self.running.pop(name).items():
@@ -145,12 +173,18 @@ class LocalRun(Run):
                     self.finish(
                         name, self.seconds.get(name), "up to date" if name in self.unchanged else "from the cache"
                     )
+                    self.tell(name)
+
+    def _seconds(self) -> dict[str, float]:
+        """How long the stages under way have been running."""
+        return {name: time.monotonic() - since for name, since in self.display.running.items()}
 
     def _start(self) -> None:
         """Start what is ready: first what the first figures need, then what has the longest chain behind it."""
         longest = tails({name: node.upstream for name, node in self.nodes.items()}, self.display.expected())
         ready = [name for name in self.nodes if name not in self.running and self.waits(name) and self._fed(name)]
-        for name in sorted(ready, key=lambda name: (name in self.first, longest[name]), reverse=True):
+        last = len(self.rank)
+        for name in sorted(ready, key=lambda name: (name not in self.first, self.rank.get(name, last), -longest[name])):
             needed = self.needs[name]
             if all(self.free[what] >= amount for what, amount in needed.items()):
                 for what, amount in needed.items():

@@ -11,6 +11,7 @@ and kills the group when our end of its socket closes: also when we are killed.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import importlib
 import json
 import os
@@ -30,6 +31,7 @@ from typing import Any, NoReturn
 LIBRARIES = ("numpy", "pandas", "scipy.optimize", "torch", "matplotlib.pyplot", "pydantic", "ruamel.yaml", "tqdm")
 # The command of every stage of ours. Any other is for a shell.
 COMMAND = re.compile(r"PYTHONPATH=src python -m (brittle(?:\.\w+)+)((?: [\w.@-]+)*)")
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 LEFT, READY = b"-", b"+"  # what goes over the socket between the runner and the process
 
 
@@ -176,5 +178,6 @@ def become(words: list[str], environment: dict[str, str], log: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)  # also while it is loading
     sys.path.pop(0)  # this folder, whose modules are not to be found by their last names
     serve(socket.socket(fileno=os.dup(0)))

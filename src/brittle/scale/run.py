@@ -57,6 +57,10 @@ class Run:
             self.failed[name] = log
             self.display.failed(name)
 
+    def impossible(self) -> list[str]:
+        """The stages that have failed, and those that wait for them."""
+        return [name for name in self.nodes if self.over(name)]
+
     def left(self) -> list[str]:
         return [name for name in self.nodes if self.waits(name)]
 
