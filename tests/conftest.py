@@ -48,7 +48,7 @@ def stages_ran(printed: str) -> list[str]:
 
 
 def _copied(source: str, target: str) -> None:
-    """Copy a file, or link it if it is large, as pictures are. DVC and `store` replace files, they do not write in them."""
+    """Copy a file; link a large one, as of pictures: DVC and `store` replace files, they do not write in them."""
     if os.path.getsize(source) > LARGE:
         os.link(source, target)
     else:
