@@ -28,6 +28,7 @@ settings.load_profile("brittle")
 os.environ |= {"OMP_NUM_THREADS": "1", "BRITTLE_THREADS": "1"}
 
 ROOT = Path(__file__).parents[1]
+LARGE = 10_000_000  # bytes
 ENV = os.environ | {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "GIT_AUTHOR_NAME": "test",
@@ -44,6 +45,14 @@ def stages_ran(printed: str) -> list[str]:
     """The names of the stages that DVC says it ran, whichever dvc.yaml they stand in."""
     found = [line.split("'")[1] for line in printed.splitlines() if line.startswith("Running stage")]
     return [address.rpartition(":")[2] for address in found]
+
+
+def _copied(source: str, target: str) -> None:
+    """Copy a file; link a large one, as of pictures: DVC and `store` replace files, they do not write in them."""
+    if os.path.getsize(source) > LARGE:
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
 
 
 class Repo:
@@ -72,7 +81,7 @@ class Repo:
         set_params(self.path / "params.yaml", {key.replace("__", "."): value for key, value in changes.items()})
 
     def copy(self, path: Path) -> Repo:
-        shutil.copytree(self.path, path, symlinks=True)
+        shutil.copytree(self.path, path, symlinks=True, copy_function=_copied)
         return Repo(path)
 
 

@@ -12,14 +12,18 @@ import sys
 import termios
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 from ruamel.yaml import YAML
 
+from brittle.core import store
 from brittle.core.errors import BadInput
 from brittle.scale import local
+from brittle.scale.graph import Pipeline
 from brittle.scale.local import cores
 from brittle.scale.options import amounts
+from brittle.scale.times import REFERENCE, Times
 from conftest import ENV, Repo
 from runs import SCALE, begun, part, results, scale, stages_of, until
 from tiny import make_tiny
@@ -181,6 +185,47 @@ def test_a_terminal_shows_one_bar_for_the_whole_graph(small: Repo, tmp_path: Pat
     assert re.search(r"2 of 5 stages: margin_train +\d+% \|.*\| \d\d:\d\d elapsed, \d\d:\d\d left", text)
     assert "plots/margin_flipped.png is there" in text
     assert "[3/5]" not in text
+
+
+def test_a_fresh_clone_expects_to_run_what_is_missing_and_no_more(
+    small_reproduced: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables and figures are in Git; stages that make nothing else will be found up to date."""
+    repo = small_reproduced.copy(tmp_path / "brittle")
+    for room in (".dvc/cache", "data", "models"):
+        shutil.rmtree(repo.path / room)
+    monkeypatch.chdir(repo.path)
+    nodes = Pipeline(repo.path).out_of_date([])
+    groups = {node.name.partition("@")[0] for node in nodes if node.runs}
+    assert groups == {"params", "margin_data", "margin_train", "sweep_train", "widths_train"}
+    assert {"margin_attack", "sweep_figures"} <= {node.name for node in nodes}
+    repo.set(d=30)
+    headline = {node.name for node in Pipeline(repo.path).out_of_date([]) if node.runs and "margin" in node.name}
+    assert headline == {"margin_data", "margin_train", "margin_attack", "margin_figures"}
+
+
+def test_what_stages_took_that_were_stopped_counts_when_they_end(tmp_path: Path) -> None:
+    Times(tmp_path).keep({"long": 50.0})
+    again = Times(tmp_path)
+    again.keep({"long": 30.0})
+    again = Times(tmp_path)
+    again.note("long", 20.0)
+    again.keep()
+    assert again.here == {"long": 100.0}
+    last = Times(tmp_path)
+    last.note("long", 90.0)
+    assert last.here == {"long": 90.0}
+
+
+def test_a_few_small_stages_do_not_decide_how_fast_a_machine_is(tmp_path: Path) -> None:
+    store.save_table(
+        tmp_path / REFERENCE, pd.DataFrame({"stage": ["small", "large", "other"], "seconds": [1.0, 100, 60]})
+    )
+    times = Times(tmp_path)
+    times.note("small", 4.0)
+    assert times.expected(["other"])["other"] == pytest.approx(60 * 64 / 61)
+    times.note("large", 300.0)
+    assert times.expected(["other"])["other"] == pytest.approx(60 * 364 / 161)
 
 
 def test_each_stage_has_a_gpu_of_its_own_and_waits_for_one(

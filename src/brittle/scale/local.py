@@ -84,7 +84,7 @@ class LocalRun(Run):
     ) -> None:
         super().__init__(root)
         self.until, self.tell = until, ended
-        self.turns = Pace(KEPT)
+        self.noting = Pace(KEPT)
         self.environment = environment  # variables that every stage is given
         self.offered: Amounts = {"CORES": float(workers), "MEMORY": memory()} | (resources or {})
         self.gpus = _gpus(int(self.offered.get("GPU", 0)))  # those that no stage has
@@ -135,8 +135,9 @@ class LocalRun(Run):
         return self.report(len(self.done))
 
     def _needed(self, node: Node) -> Amounts:
-        """What a stage needs: no GPU where there is none."""
+        """What a stage needs: not more cores than there are, and no GPU where there is none."""
         needed = {"CORES": self._cores()} | node.resources
+        needed["CORES"] = min(needed["CORES"], self.offered["CORES"])
         if "GPU" not in self.offered:
             needed.pop("GPU", None)
         for name, amount in needed.items():
@@ -157,7 +158,7 @@ class LocalRun(Run):
             if not self.running:
                 return
             self.display.update(self.left())
-            if self.turns.due():
+            if self.noting.due():
                 self.times.keep(self._seconds())
             if time.monotonic() > self.until:
                 raise KeyboardInterrupt

@@ -45,7 +45,7 @@ class Times:
         """Write down all of this, and how long each stage has been running now."""
         store.save_metrics(self.file, dict(sorted(self.here.items())))
         now = {name: self.unended.get(name, 0.0) + seconds for name, seconds in (running or {}).items()}
-        if now or self.unended:
+        if now or self.unended or self.unended_file.exists():
             store.save_metrics(self.unended_file, self.unended | now)
 
     def expected(self, stages: Sequence[str]) -> dict[str, float]:
