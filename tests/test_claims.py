@@ -206,6 +206,13 @@ def test_the_committed_verdicts_are_what_the_rules_say_of_the_committed_tables(c
             assert kept == pytest.approx(value, rel=1e-4) if math.isfinite(value) else kept is None
 
 
+def test_verdicts_are_read_without_the_libraries_that_training_needs() -> None:
+    """They take seconds to load."""
+    slow = {"torch", "scipy.stats", "sklearn", "matplotlib"}
+    code = f"import sys, brittle.claims; print(sorted({slow} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
 def test_the_command_prints_every_claim_with_its_verdicts_and_their_scale(committed: Path) -> None:
     command = [sys.executable, "-m", "brittle.claims"]
     env = ENV | {"COLUMNS": "100"}

@@ -13,7 +13,8 @@ from sklearn.linear_model import Ridge
 
 from brittle.core.rng import rng
 from brittle.nets.fcn import Fcn
-from brittle.probes.directions import apart, directions
+from brittle.probes.angles import apart
+from brittle.probes.directions import directions
 from brittle.probes.linear_probe import RIDGE, decodable
 from brittle.worlds import xor
 

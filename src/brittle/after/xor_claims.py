@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from brittle.probes.directions import apart
+from brittle.probes.angles import apart
 from brittle.verdicts import LATER, Finding, Tables, at_least, at_most, every, not_run, seeds, span
 
 XOR, MIDDLE = "plots/xor.csv", "plots/mid_training.csv"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -39,12 +38,3 @@ def directions(w: Tensor) -> Directions:
         left[(middle + window) % 360] = 0.0
     count = 1 + sum(total < SHARE for total in torch.tensor(taken).cumsum(0).tolist())
     return Directions(sum(taken[:MOST]), count, sorted(angles[:MOST]))
-
-
-def apart(a: list[float], b: list[float]) -> float:
-    """The largest angle between a direction of one list and the nearest one of the other, in degrees."""
-
-    def from_nearest(angle: float, others: list[float]) -> float:
-        return min(abs(math.remainder(angle - other, 360)) for other in others)
-
-    return max(*(from_nearest(each, b) for each in a), *(from_nearest(each, a) for each in b))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 
 def interval(values: Iterable[float]) -> tuple[float, float]:
@@ -14,5 +14,5 @@ def interval(values: Iterable[float]) -> tuple[float, float]:
     each = np.asarray(list(values), dtype=float)
     if len(each) < 2:
         return float(each.mean()), math.nan
-    t = stats.t.ppf(0.975, len(each) - 1)
+    t = stdtrit(len(each) - 1, 0.975)
     return float(each.mean()), float(t * each.std(ddof=1) / math.sqrt(len(each)))
