@@ -176,6 +176,14 @@ def test_the_preset_is_predicted_to_take_fourteen_hours_at_most() -> None:
 
 
 @pytest.mark.usefixtures("plain")
+def test_the_time_left_is_that_of_the_preset_and_not_of_the_quick_scale() -> None:
+    of = plan()
+    each = of.predicted(of.units)
+    assert sum(each.values()) / 2 == pytest.approx(of.seconds_of(of.units))
+    assert each["sweep_train@1000"] > 1000
+
+
+@pytest.mark.usefixtures("plain")
 def test_the_plan_counts_a_stage_once_and_begins_with_the_cheapest() -> None:
     of = plan()
     printed = subprocess.run([*COMMAND, "--plan"], cwd=ROOT, env=ENV, capture_output=True, text=True, check=True).stdout

@@ -62,6 +62,10 @@ class Plan:
         """The predicted seconds of these stages, side by side on so many cores."""
         return sum(seconds(name, self.quick, self.wanted) for name in names) / CORES
 
+    def predicted(self, units: Iterable[Unit]) -> dict[str, float]:
+        """The predicted seconds of each stage that these units need, on one core."""
+        return {name: seconds(name, self.quick, self.wanted) for unit in units for name in unit.needs}
+
     def seconds_of(self, units: Iterable[Unit]) -> float:
         """The same for all that these units need, what they share once."""
         return self.seconds({name for unit in units for name in unit.needs})

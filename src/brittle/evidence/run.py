@@ -67,6 +67,7 @@ def run(plan: Plan, hours: float, chapter: str = "") -> int:
         os.environ.pop("BRITTLE_CHECKPOINTS", None)
         with contextlib.chdir(clone):  # DVC works where it is
             started = LocalRun(clone, cores(), {}, until=until, ended=keep)
+            started.times.reference = plan.predicted(todo)
             try:
                 started.go([unit.stage for unit in todo], in_order=True)
             except Stopped:
