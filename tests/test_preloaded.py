@@ -137,6 +137,7 @@ def test_a_stage_of_another_folder_is_for_a_process_of_its_own(process: Preloade
 
 def test_a_process_that_has_gone_starts_nothing(root: Path) -> None:
     made = preloaded(root)
+    until(made._loaded, "the libraries are not loaded")
     made.process.kill()
     made.process.wait()
     time.sleep(0.1)
